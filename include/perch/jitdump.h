@@ -13,7 +13,8 @@
  * (`record -k mono`), or no address is given to a function.
  *
  * The file is not trusted. Below a root directory no path leaves it. The file must be the one of
- * the record by device and inode, or else belong to this user or to root.
+ * the record by device and inode, or else belong to this user, to root or to the user of the
+ * process.
  *
  * Threads and fork: as in perch/process.h.
  *
@@ -40,6 +41,8 @@ struct perch_jitdump_options {
 	/** The times of the records are not those of CLOCK_MONOTONIC: the files are not read, and
 	 * perch_jitdump_error() returns why. */
 	bool other_clock;
+	/** Files of other users are read, too. */
+	bool any_owner;
 	uint64_t reserved[4]; /**< must be 0 */
 };
 
@@ -155,6 +158,15 @@ PERCH_API int perch_jitdump_read_code(const struct perch_jitdump *jitdump, uint6
  * @return the reason; NULL if the file was read
  */
 PERCH_API const char *perch_jitdump_error(const struct perch_jitdump *jitdump);
+
+/**
+ * Returns whether a jitdump is not read because of its owner: perch_jitdump_options.any_owner would
+ * read it.
+ *
+ * @param jitdump  the jitdump
+ * @return true if perch_jitdump_error() is about the owner of the file
+ */
+PERCH_API bool perch_jitdump_is_of_other_user(const struct perch_jitdump *jitdump);
 
 /**
  * Returns how many records of a jitdump were skipped, because they are damaged or more than

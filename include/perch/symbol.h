@@ -91,6 +91,9 @@ struct perch_symbols_options {
 	/** Names of the kernel and its modules are demangled, too: those of functions in Rust. It
 	 * does not depend on no_demangle. */
 	bool demangle_kernel;
+	/** The map file of a JIT compiler is read also if it belongs to another user than the
+	 * reader, root and the user of the process: what it says is not trusted then. */
+	bool any_owner;
 	/**
 	 * The end of the recording, in ns since 1970; 0 if unknown. A file without a recorded build
 	 * id is not used if it was written later.
@@ -378,6 +381,7 @@ enum perch_symbols_reason {
 					 * another pid namespace in its name */
 	PERCH_SYMBOLS_LATER_MAP,	/**< the map file of a JIT compiler was made after the
 					 * recording, and the process has ended */
+	PERCH_SYMBOLS_OTHER_OWNER,	/**< the map file or jitdump belongs to another user */
 };
 
 /**

@@ -42,7 +42,6 @@ int cli_export_open(struct cli_input *input, struct cli_filter *filter)
 {
 	int status;
 
-	input->options.check_owner = !input->force;
 	cli_filter_exclude_other(filter, filter->options.parent);
 	status = cli_input_open(input);
 	if (!status && input->options.ignore_callees)

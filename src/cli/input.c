@@ -105,6 +105,7 @@ int cli_input_open(struct cli_input *input)
 		return CLI_EXIT_USAGE;
 	input->path = strcmp(path, "-") ? path : "standard input";
 	input->options.check_owner = !input->force;
+	input->options.symbols.any_owner = input->force;
 	input->options.symbols.debuginfod = !input->no_debuginfod;
 	handle_bus_errors(input);
 	rc = perch_session_open(&input->session, path, &input->options, &err);

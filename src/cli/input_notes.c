@@ -13,6 +13,8 @@
 #define MAX_NAMED_FILES 3
 #define MAX_NAMED_DSOS	8
 
+#define FORCE_REMEDY	"use -f to read it anyway, if you trust that user"
+
 /* Stripped files are many, and have one line together. */
 static bool is_stripped(enum perch_symbols_reason reason)
 {
@@ -85,6 +87,8 @@ static const char *map_remedy(const struct perch_dso *dso, enum perch_symbols_re
 			 "if it is that of this process, copy it to DIR%.40s and report with "
 			 "--symfs DIR, with copies of the other files below DIR",
 			 dso->path);
+	else if (reason == PERCH_SYMBOLS_OTHER_OWNER)
+		snprintf(remedy, 512, FORCE_REMEDY);
 	else if (!other)
 		length = snprintf(remedy, 512,
 				  "if it is code of a JIT compiler, run the program with its "
@@ -146,8 +150,9 @@ static void print_jitdump(const struct cli_input *input, const struct perch_dso 
 		return;
 	perch_clean_text(dso->path, path, sizeof(path));
 	if (error)
-		cli_note(input->command, "functions of a JIT compiler in %s were not read: %s",
-			 path, error);
+		cli_note(input->command, "functions of a JIT compiler in %s were not read: %s%s",
+			 path, error,
+			 perch_jitdump_is_of_other_user(dso->jitdump) ? "; " FORCE_REMEDY : "");
 	if (!error && lines)
 		cli_note(input->command,
 			 "%" PRIu64 " %s of source lines in %s %s damaged: %s no lines, but its "

@@ -158,6 +158,7 @@ struct perch_jitdump {
 	bool started;		       /* the header was read */
 	bool complete;		       /* nothing will follow */
 	bool swapped;		       /* the other byte order */
+	bool of_other_user;	       /* so it is not read */
 	uint64_t offset;	       /* of the first record that was not read */
 	uint64_t damaged;	       /* records */
 	uint64_t damaged_lines;	       /* those of them with lines */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/open_file.h"
+#include "base/process_owner.h"
 #include "base/recorded_process.h"
 #include "internal.h"
 
@@ -367,11 +368,17 @@ int perch__jitdump_read(struct perch_jitdump *jitdump)
 	return rc < 0 ? rc : 0;
 }
 
+static bool is_trusted(const struct perch_jitdump_options *options, unsigned pid, uid_t owner)
+{
+	return !owner || owner == geteuid() || options->any_owner ||
+	       (!options->root && perch__process_has_user(pid, owner));
+}
+
 /* Returns a descriptor or a negative errno. Without an inode to compare, the file must belong to
- * this user or to root. copied: the file may be a copy on another device, below a directory that
- * the user names. */
+ * this user, to root or to the user of the process. Below the root of the options, which the user
+ * names, it may be a copy on another device. */
 static int open_below(const char *root, const char *path, const struct perch_mmap_record *mmap,
-		      bool copied)
+		      const struct perch_jitdump_options *options)
 {
 	int fd = perch__open_regular(root, path), rc = 0;
 	struct stat status;
@@ -383,10 +390,11 @@ static int open_below(const char *root, const char *path, const struct perch_mma
 		close(fd);
 		return -EIO;
 	}
-	compared = mmap->inode && (!copied || status.st_dev == makedev(mmap->major, mmap->minor));
+	compared = mmap->inode &&
+		   (!options->root || status.st_dev == makedev(mmap->major, mmap->minor));
 	if (compared && !perch__is_file(fd, mmap->major, mmap->minor, mmap->inode))
 		rc = -ESTALE;
-	else if (!compared && status.st_uid && status.st_uid != geteuid())
+	else if (!compared && !is_trusted(options, mmap->pid, status.st_uid))
 		rc = -EPERM;
 	if (!rc)
 		return fd;
@@ -403,18 +411,18 @@ static int open_file(const struct perch_jitdump_options *options, const char *pa
 	int fd = -ENOENT;
 
 	if (options->root)
-		return open_below(options->root, path, mmap, true);
+		return open_below(options->root, path, mmap, options);
 	if (perch__namespace_pid(mmap->pid)) {
 		snprintf(of_process, sizeof(of_process), "/proc/%u/root", mmap->pid);
-		fd = open_below(of_process, path, mmap, false);
+		fd = open_below(of_process, path, mmap, options);
 		if (fd < 0 && mmap->inode) {
 			snprintf(of_process, sizeof(of_process),
 				 "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, mmap->pid, mmap->start,
 				 mmap->start + mmap->length);
-			fd = open_below(NULL, of_process, mmap, false);
+			fd = open_below(NULL, of_process, mmap, options);
 		}
 	}
-	return fd < 0 ? open_below(NULL, path, mmap, false) : fd;
+	return fd < 0 ? open_below(NULL, path, mmap, options) : fd;
 }
 
 void perch__jitdump_open(struct perch_jitdump *jitdump, const struct perch_jitdump_options *options,
@@ -435,11 +443,13 @@ void perch__jitdump_open(struct perch_jitdump *jitdump, const struct perch_jitdu
 	else if (jitdump->fd == -ESTALE)
 		set_error(jitdump, "the file was replaced after the recording");
 	else if (jitdump->fd == -EPERM)
-		set_error(jitdump, "the file belongs neither to this user nor to root");
+		set_error(jitdump, "the file belongs neither to this user nor to root, nor is its "
+				   "owner known to be the user of the process");
 	else if (jitdump->fd < 0)
 		set_error(jitdump, "%s", strerror(-jitdump->fd));
 	else /* until the header is read: the program may write it later */
 		set_error(jitdump, "the file has no header");
+	jitdump->of_other_user = jitdump->fd == -EPERM;
 	jitdump->complete = jitdump->fd < 0;
 }
 
@@ -525,6 +535,11 @@ void *perch__jitdump_bytes(const struct perch_jitdump *jitdump, uint64_t offset,
 const char *perch_jitdump_error(const struct perch_jitdump *jitdump)
 {
 	return jitdump->error[0] ? jitdump->error : NULL;
+}
+
+bool perch_jitdump_is_of_other_user(const struct perch_jitdump *jitdump)
+{
+	return jitdump->of_other_user;
 }
 
 uint64_t perch_jitdump_damaged_records(const struct perch_jitdump *jitdump)

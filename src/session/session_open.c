@@ -73,7 +73,8 @@ static int add_build_ids(struct perch_session *session, struct perch_error *err)
 static int use_jitdump(struct perch_session *session, struct perch_error *err)
 {
 	struct perch_jitdump_options options = { .root = session->options.symbols.root,
-						 .foreign = session->options.symbols.foreign };
+						 .foreign = session->options.symbols.foreign,
+						 .any_owner = session->options.symbols.any_owner };
 
 	if (session->options.file_order)
 		return 0;

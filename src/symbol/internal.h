@@ -338,6 +338,7 @@ struct sources {
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
 	uint64_t recorded_at;	   /* the end of the recording in ns since 1970; 0 if unknown */
 	uint64_t recorded_since;   /* its start, estimated; 0 if unknown */
+	bool any_owner;		   /* of map files */
 	bool recorded;		   /* DSOs are those of a recording, not of processes that run */
 	char *release;		   /* of the recorded kernel; NULL if unknown */
 	struct kallsyms *kallsyms; /* list of the files read so far */

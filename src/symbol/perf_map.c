@@ -2,7 +2,7 @@
 /*
  * Functions of a JIT compiler, from the map file that it writes: lines "START SIZE NAME", both
  * numbers in hexadecimal. The compiler appends lines while it runs, so the file may grow between
- * two lookups, and its last line may be incomplete.
+ * two lookups, and its last line may be incomplete until the process ends.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/process_owner.h"
 #include "internal.h"
 
 enum {
@@ -43,6 +44,10 @@ struct perf_map {
 	struct range *range; /* sorted, without overlaps */
 	size_t nr_ranges, ranges_capacity;
 	uint64_t damaged; /* lines */
+	bool ended;	  /* the process: the last line needs no newline */
+	/* what the file had without its last line, if that has no newline and was added */
+	size_t last_line, nr_before; /* last_line: its bytes, from .offset on; 0: there is none */
+	uint64_t damaged_before;
 	dev_t device;
 	ino_t inode;
 	off_t offset;	 /* of the first byte that was not read */
@@ -71,11 +76,13 @@ static void add_line(struct perf_map *map, const char *line)
 	struct map_function *function;
 	uint64_t start, size;
 
-	if (!parse_number(&line, &start) || !parse_number(&line, &size) || !size || !*line ||
+	if (!parse_number(&line, &start) || !parse_number(&line, &size) || !*line ||
 	    start + size < start) {
 		map->damaged++;
 		return;
 	}
+	if (!size) /* an empty function covers no address */
+		return;
 	function = PERCH__ARRAY_APPEND_MAX(map->function, map->nr, map->capacity, MAX_FUNCTIONS);
 	if (!function) {
 		map->damaged++;
@@ -84,17 +91,33 @@ static void add_line(struct perf_map *map, const char *line)
 	*function = (struct map_function){ start, start + size, line, NO_ENTRY };
 }
 
-/* Adds the complete lines of a text, and returns their size. A NUL inside of a line damages it. */
+/* A NUL inside of a line damages it. */
+static void add_checked_line(struct perf_map *map, const char *line, size_t length)
+{
+	if (strlen(line) != length)
+		map->damaged++;
+	else
+		add_line(map, line);
+}
+
+/*
+ * Adds the complete lines of a text, and returns their size. The byte behind the text is 0. A last
+ * line without a newline is added if its process has ended, and is read again if it grows all the
+ * same: a file below the directory of the options may be that of a process that runs.
+ */
 static size_t add_lines(struct perf_map *map, char *text, size_t size)
 {
 	char *at = text, *end = text + size, *newline;
 
 	for (; (newline = memchr(at, '\n', (size_t)(end - at))); at = newline + 1) {
 		*newline = 0;
-		if (strlen(at) != (size_t)(newline - at))
-			map->damaged++;
-		else
-			add_line(map, at);
+		add_checked_line(map, at, (size_t)(newline - at));
+	}
+	if (at < end && map->ended) {
+		map->nr_before = map->nr;
+		map->damaged_before = map->damaged;
+		map->last_line = (size_t)(end - at);
+		add_checked_line(map, at, map->last_line);
 	}
 	return (size_t)(at - text);
 }
@@ -234,9 +257,23 @@ static const char *other_process(int fd, const struct sources *sources, const st
 			 "report while the process runs";
 }
 
-/* Others may write to /tmp, so the file must belong to this user or to root, and must not be a
- * symbolic link. Returns 0 or a negative errno. */
-static int check_owner(int fd, const char *path, struct symbol_error *error)
+/* A process whose map file is read. */
+struct map_process {
+	const struct sources *sources;
+	unsigned pid;
+	bool runs; /* the process that was recorded */
+};
+
+static bool is_trusted(const struct map_process *process, uid_t owner)
+{
+	return !owner || owner == geteuid() || process->sources->any_owner ||
+	       (process->runs && perch__process_has_user(process->pid, owner));
+}
+
+/* Others may write to /tmp, so the file must belong to this user, to root or to the user of the
+ * process, and must not be a symbolic link. Returns 0 or a negative errno. */
+static int check_owner(int fd, const char *path, const struct map_process *process,
+		       struct symbol_error *error)
 {
 	struct stat link, status;
 
@@ -245,15 +282,19 @@ static int check_owner(int fd, const char *path, struct symbol_error *error)
 		perch__set_symbol_error(error, "the file is a symbolic link");
 		return -ELOOP;
 	}
-	if (status.st_uid && status.st_uid != geteuid()) {
-		perch__set_symbol_error(error, "the file belongs neither to this user nor to root");
+	if (!is_trusted(process, status.st_uid)) {
+		perch__set_symbol_reason(error, PERCH_SYMBOLS_OTHER_OWNER,
+					 "the file belongs to uid %u, which is neither this user "
+					 "nor root, nor known to be the user of the process",
+					 (unsigned)status.st_uid);
 		return -EPERM;
 	}
 	return 0;
 }
 
-/* Opens the map file of a process below a directory. */
-static int open_in(const char *root, unsigned pid, struct symbol_error *error)
+/* Opens the map file of a process below a directory. pid: its id there. */
+static int open_in(const char *root, unsigned pid, const struct map_process *process,
+		   struct symbol_error *error)
 {
 	char path[64], *whole;
 	int fd, rc;
@@ -266,7 +307,7 @@ static int open_in(const char *root, unsigned pid, struct symbol_error *error)
 	}
 	rc = perch__asprintf(&whole, "%s%s", root ? root : "", path) < 0 ? -ENOMEM : 0;
 	if (!rc) {
-		rc = check_owner(fd, whole, error);
+		rc = check_owner(fd, whole, process, error);
 		free(whole);
 	}
 	if (!rc)
@@ -276,38 +317,42 @@ static int open_in(const char *root, unsigned pid, struct symbol_error *error)
 }
 
 /* The file of the process's own root and pid namespace; else, or if it has ended, that of /tmp. */
-static int open_of_process(const struct sources *sources, unsigned pid, uint64_t started,
-			   struct symbol_error *error)
+static int open_of_process(const struct map_process *process, struct symbol_error *error)
 {
-	bool later = sources->recorded_at && started > sources->recorded_at + CLOCK_MARGIN;
-	unsigned inner = started && !later ? perch__namespace_pid(pid) : 0;
+	unsigned inner = process->runs ? perch__namespace_pid(process->pid) : 0;
 	char root[64];
 	int fd;
 
 	if (inner) {
-		snprintf(root, sizeof(root), "/proc/%u/root", pid);
-		fd = open_in(root, inner, error);
+		snprintf(root, sizeof(root), "/proc/%u/root", process->pid);
+		fd = open_in(root, inner, process, error);
 		if (fd >= 0 || (fd != -ENOENT && fd != -EACCES))
 			return fd;
 	}
-	return open_in(NULL, pid, error);
+	return open_in(NULL, process->pid, process, error);
 }
 
+/* *ended: the process cannot write to the file any more. */
 static int open_map(const struct sources *sources, const struct perch_dso *dso, unsigned pid,
-		    struct symbol_error *error)
+		    bool *ended, struct symbol_error *error)
 {
+	struct map_process process = { sources, pid, false };
 	uint64_t started;
 	const char *other;
 	int fd;
 
+	*ended = true;
 	if (sources->root)
-		return open_in(sources->root, pid, error);
+		return open_in(sources->root, pid, &process, error);
 	if (sources->foreign) {
 		perch__set_symbol_error(error, "recorded on another machine");
 		return -ESTALE;
 	}
 	started = perch__process_start(pid);
-	fd = open_of_process(sources, pid, started, error);
+	process.runs = started &&
+		       !(sources->recorded_at && started > sources->recorded_at + CLOCK_MARGIN);
+	*ended = !process.runs;
+	fd = open_of_process(&process, error);
 	if (fd == -ENOENT && !started && perch__other_namespace("pid", dso->pid_namespace))
 		perch__set_symbol_reason(error, PERCH_SYMBOLS_OTHER_PIDS,
 					 "the process was in another pid namespace, and its "
@@ -344,7 +389,7 @@ static int read_more(struct perf_map *map, int fd, size_t size)
 	}
 	text->bytes[have] = 0;
 	size = add_lines(map, text->bytes, have);
-	if (!size) {
+	if (!size && !map->last_line) {
 		free(text);
 		return 0;
 	}
@@ -355,6 +400,15 @@ static int read_more(struct perf_map *map, int fd, size_t size)
 	return make_ranges(map);
 }
 
+static void discard_last_line(struct perf_map *map)
+{
+	if (!map->last_line)
+		return;
+	map->nr = map->nr_before;
+	map->damaged = map->damaged_before;
+	map->last_line = 0;
+}
+
 static int read_file(struct perf_map *map, int fd, struct symbol_error *error)
 {
 	struct stat status;
@@ -363,16 +417,19 @@ static int read_file(struct perf_map *map, int fd, struct symbol_error *error)
 	if (fstat(fd, &status))
 		return -EIO;
 	if (status.st_ino != map->inode || status.st_dev != map->device ||
-	    status.st_size < map->offset) {
+	    status.st_size < map->offset + (off_t)map->last_line) {
 		/* a new file: what the old one had is no longer there */
 		map->inode = status.st_ino;
 		map->device = status.st_dev;
 		map->offset = 0;
 		map->nr = map->nr_ranges = 0;
 		map->damaged = 0;
+		map->last_line = 0;
 	}
-	if (status.st_size > map->offset)
+	if (status.st_size > map->offset + (off_t)map->last_line) {
+		discard_last_line(map);
 		rc = read_more(map, fd, (size_t)(status.st_size - map->offset));
+	}
 	if (rc == -EFBIG)
 		perch__set_symbol_error(error, "the file is too large");
 	else if (rc)
@@ -401,7 +458,7 @@ static int check_file(struct perf_map *map, const struct sources *sources,
 	if (map->checked && time - map->checked < CHECK_INTERVAL)
 		return 0;
 	map->checked = time;
-	fd = open_map(sources, dso, pid, &reason);
+	fd = open_map(sources, dso, pid, &map->ended, &reason);
 	if (fd >= 0) {
 		rc = read_file(map, fd, &reason);
 		close(fd);

@@ -53,6 +53,7 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 	}
 	symbols->no_demangle = options && options->no_demangle;
 	symbols->demangle_kernel = options && options->demangle_kernel;
+	symbols->sources.any_owner = options && options->any_owner;
 	symbols->sources.no_vmlinux = options && options->no_vmlinux;
 	symbols->sources.recorded_at = options ? options->recorded_at : 0;
 	*result = symbols;
@@ -511,8 +512,10 @@ enum perch_symbols_reason perch_symbols_error_reason(const struct perch_symbols 
 {
 	const struct dso_symbols *cached = find_dso(symbols, dso);
 
-	return cached && cached->error.text[0] && !dso->jitdump ? cached->error.reason
-								: PERCH_SYMBOLS_OTHER_REASON;
+	if (dso->jitdump)
+		return perch_jitdump_is_of_other_user(dso->jitdump) ? PERCH_SYMBOLS_OTHER_OWNER
+								    : PERCH_SYMBOLS_OTHER_REASON;
+	return cached && cached->error.text[0] ? cached->error.reason : PERCH_SYMBOLS_OTHER_REASON;
 }
 
 const char *perch_symbols_debug_error(const struct perch_symbols *symbols,

@@ -5,9 +5,12 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
+
+#include "base/process_owner.h"
 
 static struct perch_dso dso;
 
@@ -107,13 +110,14 @@ static void counts_damaged_lines(void **state)
 						 "ffffffffffffffff 10 a\n"
 						 "11111111111111111111 10 a\n"
 						 "300 10 good too\n"
-						 "400 10 incompl");
+						 "400 10 no newline");
 
 	(void)state;
 	assert_string_equal(name_at(symbols, &dso, 0x100), "good");
 	assert_string_equal(name_at(symbols, &dso, 0x300), "good too");
-	assert_string_equal(name_at(symbols, &dso, 0x400), "");
-	assert_int_equal(perch_symbols_damaged_lines(symbols, &dso), 7);
+	assert_string_equal(name_at(symbols, &dso, 0x400), "no newline");
+	assert_string_equal(name_at(symbols, &dso, 0x200), "");
+	assert_int_equal(perch_symbols_damaged_lines(symbols, &dso), 6);
 	perch_symbols_free(symbols);
 }
 
@@ -152,11 +156,61 @@ static void reads_map_of_running_process(void **state)
 
 	(void)state;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
-	write_text(path, "100 10 own\n");
+	write_text(path, "100 10 own\n200 10 may_gro");
 	dso = dso_at(path, PERCH_DSO_ANON);
 	assert_string_equal(name_at(symbols, &dso, 0x10f), "own");
+	assert_string_equal(name_at(symbols, &dso, 0x20f), "");
+	assert_int_equal(perch_symbols_damaged_lines(symbols, &dso), 0);
 	unlink(path);
 	perch_symbols_free(symbols);
+}
+
+/* The user of a process that runs may be another one than the reader and root. */
+static void reads_map_of_the_user_of_the_process(void **state)
+{
+	const struct perch_symbols_options any = { .any_owner = true };
+	struct perch_symbols *symbols;
+	char path[64], reason[64];
+	pid_t child;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("only root makes a process of another user\n");
+		skip();
+	}
+	child = fork();
+	assert_return_code(child, errno);
+	if (!child) {
+		/* a program that has dropped its rights may not be read by its files in /proc */
+		if (setresuid(12345, 54321, 54321))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	while (!perch__process_has_user((unsigned)child, 54321))
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)child);
+	write_text(path, "100 10 own\n");
+	dso = dso_at(path, PERCH_DSO_ANON);
+	for (uid_t owner = 12345; owner <= 54321; owner += 54321 - 12345) {
+		assert_return_code(chown(path, owner, 0), errno);
+		symbols = new_symbols(NULL);
+		assert_string_equal(name_at(symbols, &dso, 0x100), "own");
+		perch_symbols_free(symbols);
+	}
+	assert_return_code(chown(path, 12346, 0), errno);
+	symbols = new_symbols(NULL);
+	assert_null(perch_symbols_find(symbols, &dso, 0x100));
+	assert_int_equal(perch_symbols_error_reason(symbols, &dso), PERCH_SYMBOLS_OTHER_OWNER);
+	snprintf(reason, sizeof(reason), "belongs to uid %d", 12346);
+	assert_non_null(strstr(perch_symbols_error(symbols, &dso), reason));
+	perch_symbols_free(symbols);
+	symbols = new_symbols(&any);
+	assert_string_equal(name_at(symbols, &dso, 0x100), "own");
+	perch_symbols_free(symbols);
+	unlink(path);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
 static void assert_refused(struct perch_symbols *symbols, const char *reason)
@@ -230,7 +284,9 @@ static void refuses_maps_of_other_processes_with_the_id(void **state)
 	unlink(dso.path);
 
 	symbols = with_old_map(ended, 0, -10, 10, true);
+	write_text(dso.path, "100 10 own\n200 10 without newline");
 	assert_string_equal(name_at(symbols, &dso, 0x100), "own");
+	assert_string_equal(name_at(symbols, &dso, 0x200), "without newline");
 	perch_symbols_free(symbols);
 	assert_refused(with_old_map(ended, HOUR, -10, 10, true), "older than the process");
 	/* a process that had mapped its code before may have written the file before, or another */
@@ -278,7 +334,7 @@ static void refuses_files_of_others(void **state)
 	(void)state;
 	if (!geteuid()) {
 		assert_return_code(chown(path_in_directory("tmp/perf-12.map"), 12345, 0), errno);
-		assert_refused(symbols, "belongs neither to this user nor to root");
+		assert_refused(symbols, "belongs to uid 12345");
 	} else {
 		perch_symbols_free(symbols);
 	}
@@ -312,6 +368,7 @@ int main(void)
 		cmocka_unit_test(counts_damaged_lines),
 		cmocka_unit_test(reads_what_is_added),
 		cmocka_unit_test(reads_map_of_running_process),
+		cmocka_unit_test(reads_map_of_the_user_of_the_process),
 		cmocka_unit_test(refuses_maps_of_other_processes_with_the_id),
 		cmocka_unit_test(reads_later_maps_below_a_root),
 		cmocka_unit_test(refuses_files_of_others),
