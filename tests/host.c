@@ -7,6 +7,7 @@
  *	host slowness      the number by which limits are multiplied
  *	host 32-bit        nothing if 32-bit programs of x86 run, else why not; exit status 1
  *	host breakpoints   nothing if breakpoints fire, else why not; exit status 1
+ *	host frequency N   N, or a lower frequency at which samples take half of the time
  */
 #define _GNU_SOURCE
 #include "host.h"
@@ -165,6 +166,14 @@ static int answer(const char *why)
 	return why != NULL;
 }
 
+/* A program makes no progress if a sample takes as long as the time to the next one. */
+static void print_frequency(double wanted)
+{
+	double most = 0.5 / (host_sample_cost() + 1e-9);
+
+	printf("%.0f\n", most > 0 && most < wanted ? most : wanted);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -176,8 +185,10 @@ int main(int argc, char **argv)
 		return printf("%.2f\n", host_slowness()), 0;
 	if (!strcmp(what, "breakpoints"))
 		return answer(why_no_breakpoints());
+	if (!strcmp(what, "frequency") && argc > 2)
+		return print_frequency(atof(argv[2])), 0;
 	if (strcmp(what, "32-bit")) {
-		fprintf(stderr, "usage: host [slowness|32-bit|breakpoints]\n");
+		fprintf(stderr, "usage: host [slowness|32-bit|breakpoints|frequency N]\n");
 		return 2;
 	}
 	narrow = host_executes_32_bits();

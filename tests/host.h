@@ -46,7 +46,7 @@ static inline double host_loop(unsigned rounds)
 	return host_seconds() - start;
 }
 
-#define HOST_LOOPS 15
+#define HOST_LOOPS 60
 
 /* Returns the shortest of several times: the others have what the machine did beside it. */
 static inline double host_shortest_loop(unsigned rounds)
@@ -72,7 +72,7 @@ static inline struct perch_mmap_page *host_ring(int event, size_t pages)
 
 /*
  * Returns the seconds that a sample of cpu-clock takes, or a negative number if none can be taken:
- * the difference between a loop of some milliseconds with and without samples.
+ * the difference between a loop of a millisecond with and without samples.
  */
 static inline double host_sample_cost(void)
 {
@@ -84,7 +84,7 @@ static inline double host_sample_cost(void)
 						   .disabled = 1,
 						   .exclude_kernel = 1 });
 	struct perch_mmap_page *ring = event < 0 ? NULL : host_ring(event, PAGES);
-	unsigned rounds = 4e-3 / (host_shortest_loop(100000) + 1e-9) * 100000;
+	unsigned rounds = 1e-3 / (host_shortest_loop(100000) + 1e-9) * 100000;
 	double cost = -1, without, with;
 
 	if (ring) {

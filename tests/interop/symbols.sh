@@ -119,7 +119,7 @@ compare() {
 check() {
 	local name=$1 event=${EVENT:-cpu-clock:u}
 	shift
-	if ! perf record -q -e "$event" -F 15000 -o "$name.data" -- "$@" >/dev/null 2>errors; then
+	if ! perf record -q -e "$event" -F "$("$PERCH_BUILD_ROOT/tests/host" frequency 15000)" -o "$name.data" -- "$@" >/dev/null 2>errors; then
 		echo "ok - $name # skip $(peer_died || echo "perf cannot record $event here: $(head -n 1 errors)")"
 		return
 	fi

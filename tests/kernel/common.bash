@@ -40,6 +40,11 @@ in_user_space() {
 	[ -z "${PERCH_KERNEL_CHECKS-}" ]
 }
 
+# Prints a frequency, or a lower one at which samples take half of the time: a program makes no progress if they take all of it.
+frequency() {		# samples in a second
+	"${PERCH_BUILD_ROOT:?}/tests/host" frequency "$1"
+}
+
 skip() {		# name, reason
 	echo "ok - $1 # skip $2"
 }

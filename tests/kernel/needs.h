@@ -19,6 +19,8 @@
 #include <perch/abi.h>
 #include <perch/machine.h>
 
+#include "host.h"
+
 /*
  * True, with a message, if this user may open no event at all: Debian's kernels refuse an ordinary
  * user if kernel.perf_event_paranoid is 3. A test program then exits with status 77.
@@ -139,6 +141,22 @@ static inline void needs_one_hit_per_write(void)
 		return;
 	print_message("skipped: 32 and 64 writes are %d and %d hits of breakpoints here\n",
 		      (int)hits[0], (int)hits[1]);
+	skip();
+}
+
+/*
+ * Skips if a sample of cpu-clock takes longer than this. A program makes no progress if it takes as
+ * long as the time to the next sample: it would read records more slowly than they are written.
+ */
+static inline void needs_samples_within(double most)
+{
+	double cost = host_sample_cost();
+
+	if (cost <= most)
+		return;
+	print_message("skipped: a sample of cpu-clock takes %.0f us here, and the test needs one "
+		      "within %.0f us\n",
+		      cost * 1e6, most * 1e6);
 	skip();
 }
 

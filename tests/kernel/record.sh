@@ -179,7 +179,7 @@ fi
 # A full disk: the file keeps the whole records that fit, and what is missing is counted.
 mkdir -p full
 if mount -t tmpfs -o size=64k none full 2> /dev/null; then
-	record -F 20000 -e cpu-clock -o full/a.data -- sh -c "$burn; $burn; $burn; $burn"
+	record -F "$(frequency 20000)" -e cpu-clock -o full/a.data -- sh -c "$burn; $burn; $burn; $burn"
 	[ $? -eq 1 ] && grep -q 'No space left on device. Write to another file system, or sample at a lower rate' out
 	report $? "a full disk: status 1 and a remedy"
 	cp out message

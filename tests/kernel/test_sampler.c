@@ -19,6 +19,7 @@
 #include <perch/sampler.h>
 
 #include "build/one_target.h"
+#include "needs.h"
 #include "work.h"
 
 static int zero;
@@ -122,6 +123,7 @@ static void counts_throttling(void **state)
 	double end = seconds() + 3;
 
 	(void)state;
+	needs_samples_within(5e-6);
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", 0, &options), 0);
 	perch_sampler_enable(sampler, NULL);
 	while (seconds() < end && !stats.throttled) {

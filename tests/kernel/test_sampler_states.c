@@ -245,8 +245,10 @@ static struct perch_sampler *open_throttled_sampler(void)
 	struct perch_sampler *sampler;
 
 	if (perch_sampler_open(&sampler, "sched:sched_stat_runtime,page-faults:u", NULL, &options,
-			       NULL) < 0)
+			       NULL) < 0) {
+		needs_samples_within(5e-6);
 		sampler = open_sampler("cpu-clock,page-faults", 0, &options);
+	}
 	return sampler;
 }
 
