@@ -116,6 +116,8 @@ int cli_input_refuse_dump(void *command, const char *argument, bool negated);
 int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_header);
 /* Prints to stderr which records could not be read or are missing. */
 void cli_input_print_notes(const struct cli_input *input);
+/* True for a file of perf stat record, which has counts and no samples. */
+bool cli_input_has_counts(const struct cli_input *input);
 /* ---- input_chains.c ---- */
 
 /* Declares to a profile the events whose call chains have addresses of calls, see

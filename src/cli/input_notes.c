@@ -433,9 +433,23 @@ static void print_lost(const struct cli_input *input, const struct perch_session
 			 stats->truncated_aux, cli_word(stats->truncated_aux, "record", "records"));
 }
 
+bool cli_input_has_counts(const struct cli_input *input)
+{
+	const void *bytes;
+	size_t size;
+
+	return !perch_reader_feature(perch_session_reader(input->session), PERCH_FEATURE_STAT,
+				     &bytes, &size);
+}
+
 void cli_input_print_notes(const struct cli_input *input)
 {
 	struct perch_session_stats stats;
+
+	if (cli_input_has_counts(input))
+		cli_note(input->command,
+			 "%s is from perf stat record: it has counts and no samples%s", input->path,
+			 strcmp(input->command, "report") ? "; perch report prints them" : "");
 
 	perch_session_get_stats(input->session, &stats);
 	print_missing_data(input, &stats.damage);

@@ -169,8 +169,7 @@ static int find_byte_order(struct perch_reader *reader, struct perch_error *err)
 	uint64_t magic = perch__u64(reader->file);
 
 	if (!perch__is_magic(magic))
-		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				       "not a perf.data file: it does not start with PERFILE2");
+		return perch__refuse_foreign(reader, err);
 	if (magic == PERCH__MAGIC_V1 || magic == __builtin_bswap64(PERCH__MAGIC_V1))
 		reader->swapped = reader->size >= PERCH__HEADER_SIZE_PIPE &&
 				  !is_header_size(perch__u64(reader->file + sizeof(magic)));

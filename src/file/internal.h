@@ -275,6 +275,9 @@ void perch__unload(struct perch_reader *reader);
  */
 int perch__spool(int fd, struct perch_error *err);
 
+/* foreign.c: refuses a file that is not one of perf.data, and names what it is. */
+int perch__refuse_foreign(const struct perch_reader *reader, struct perch_error *err);
+
 /* header.c: reads the header. Then, unless reader->pipe is set, attrs and the range of records. */
 int perch__read_header(struct perch_reader *reader, struct perch_error *err);
 int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t attr_bytes,

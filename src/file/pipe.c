@@ -154,6 +154,10 @@ static int read_record(struct perch_reader *reader, uint32_t type, const uint8_t
 		return perch__add_build_id(reader, record, size, err);
 	case PERCH_RECORD_EVENT_UPDATE:
 		return read_update(reader, record, size, err);
+	case PERCH_RECORD_STAT_CONFIG: /* the feature has no bytes, so pipes do not have it */
+		reader->feature[PERCH_FEATURE_STAT] = (struct perch__view){ .at = record };
+		reader->header.features[0] |= 1ull << PERCH_FEATURE_STAT;
+		return 0;
 	default:
 		return 0;
 	}

@@ -323,6 +323,8 @@ static int print_file(FILE *out, struct report *report)
 		return report_print_stats(out, report);
 	if (report->tasks || report->mmaps)
 		return report_print_tasks(out, report);
+	if (cli_input_has_counts(&report->input))
+		return report_print_counts(out, report);
 	status = make_profile(report, &reading);
 	if (!status)
 		status = print_profile(out, report, &reading);

@@ -274,6 +274,8 @@ struct perch_profile_options report_profile_options(const struct report *report)
 
 int report_print_stats(FILE *out, struct report *report);
 int report_print_tasks(FILE *out, struct report *report);
+/* report_counts.c: the counts of perf stat record. */
+int report_print_counts(FILE *out, struct report *report);
 
 /* ---- report_parts.c ---- */
 

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tests files that are no recordings of samples: counts of perf stat record are printed as perf does; files of other tools are
+named, with what reads them."""
+import gzip
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+import cases
+import peer
+from cases import check
+
+PERCH = os.environ.get("PERCH", "perch")
+PERF = os.environ.get("PERF", "perf")
+
+FOREIGN = {
+    "a recording of Java Flight Recorder": (b"FLR\0\0\2\0\0" + bytes(64), "jfr print"),
+    "a trace.dat file of trace-cmd": (b"\x17\x08\x44tracing6\0\0\0" + bytes(64), "trace-cmd report"),
+    "a capture of sysprof": (struct.pack("<I", 0xfdca975e) + bytes(252), "sysprof"),
+    "a jitdump file": (struct.pack("=IIII", 0x4a695444, 1, 40, 62) + bytes(64), "recording of the program"),
+    "a profile of callgrind": (b"# callgrind format\nversion: 1\n", "callgrind_annotate"),
+    "a profile of pprof": (gzip.compress(bytes(64)), "pprof -top"),
+    "a perf map": (b"7f0011223344 40 LazyCompile:~f /x.js:1\n", "/tmp/perf-PID.map"),
+    "a zip archive": (b"PK\3\4\x14\0" + bytes(64), "unzip"),
+    "a program or a library": (b"\x7fELF\2\1\1" + bytes(64), "perch record PROGRAM"),
+    "an HTML page": (b"<!DOCTYPE html>\n<html></html>", "browser"),
+    "it does not start with PERFILE2": (b"nothing that is known", ""),
+}
+
+
+def run(*words):
+    done = subprocess.run([PERCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def perf(*words):
+    return peer.run([PERF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+
+
+def check_foreign():
+    for what, (data, remedy) in FOREIGN.items():
+        with open("foreign", "wb") as out:
+            out.write(data)
+        for command in "report", "script":
+            status, _, err = run(command, "-i", "foreign")
+            check(status == 1 and what in err and remedy in err, command + ": " + what, err)
+
+
+def counts(text):
+    """(count, event) of each line; the time too if there is one."""
+    lines = (re.match(r" +(?:([\d.]+) +)?([\d.]+|<not counted>) +(?:msec )? *([a-z]\S*)", line) for line in text.splitlines())
+    return [match.groups() for match in lines if match and match[3] != "seconds"]
+
+
+def check_counts():
+    loop = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
+    for what, options in (("", ()), (" of intervals", ("-I", "20"))):
+        try:
+            done = perf("stat", "record", *options, "-o", "counts", "-e", "task-clock:u,page-faults:u", "--", "sh", "-c", loop)
+            if done.returncode:
+                print("ok - counts of perf stat record # skip perf stat record failed")
+                return
+            reported = perf("stat", "report", "-i", "counts")
+        except peer.Died as died:
+            print("ok - counts of perf stat record # skip", died)
+            return
+        status, out, err = run("report", "-i", "counts")
+        expected = counts(reported.stdout + reported.stderr)
+        check(status == 0 and expected and counts(out) == expected, "counts of perf stat record are those of perf stat report" + what,
+              "%s\n%s\n%s" % (out, reported.stderr, err))
+        check("counts is from perf stat record: it has counts and no samples\n" in err and "longer" not in err,
+              "report says what the file is" + what, err)
+        status, _, err = run("script", "-i", "counts")
+        check("it has counts and no samples; perch report prints them" in err, "script names what prints the counts" + what, err)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        check_foreign()
+        check_counts()
+        os.chdir("/")
+    return cases.failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
