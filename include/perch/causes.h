@@ -150,6 +150,8 @@
 	  "bp_addr is a kernel address, and exclude_kernel is set")				\
 	X(BREAKPOINT_PRIVILEGE, "breakpoint-privilege", PRIVILEGE,				\
 	  "a breakpoint at a kernel address needs CAP_SYS_ADMIN")				\
+	X(BREAKPOINT_NEVER_FIRES, "breakpoint-never-fires", NOT_SUPPORTED,			\
+	  "breakpoints can be opened on this machine and never fire")				\
 	X(BRANCH_STACK, "branch-stack", NOT_SUPPORTED, "this event cannot record branch stacks") \
 	X(BRANCH_FILTER, "branch-filter", NOT_SUPPORTED,					\
 	  "the hardware does not support the branch filter")					\
@@ -321,7 +323,9 @@
 	  "exclude_idle is ignored by this kind of event")					\
 	X(LINT_CLOCK_EXCLUDE, "lint-clock-exclude", USAGE,					\
 	  "exclude_user has no effect when clocks count")					\
-	X(LINT_FORMAT_ID, "lint-format-id", USAGE, "samples have the counts of a group without ids")
+	X(LINT_FORMAT_ID, "lint-format-id", USAGE, "samples have the counts of a group without ids") \
+	X(LINT_BREAKPOINT, "lint-breakpoint", USAGE,						\
+	  "nothing is counted: breakpoints never fire on this machine")
 /* clang-format on */
 
 /** Causes of mmap(2) of an event that concern addresses of the process. */

@@ -242,6 +242,9 @@ PERCH_API int perch_explanation_error(const struct perch_explanation *explanatio
 /**
  * Finds settings that the kernel accepts, but that have no effect or an unintended one.
  *
+ * That breakpoints never fire on a machine is found if the machine has found that or may probe, see
+ * perch_machine_breakpoints_fire().
+ *
  * @param call           the open call; errnum is not used, and attr points to a whole struct
  *                       perch_attr whatever attr->size is, so that fields beyond size are found
  * @param machine        facts of the machine; NULL is this machine

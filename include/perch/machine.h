@@ -91,8 +91,8 @@ PERCH_API const struct perch_syscalls *perch_machine_syscalls(const struct perch
  */
 PERCH_API void perch_machine_set_process(struct perch_machine *machine, pid_t pid);
 /**
- * Allows or forbids further system calls to find the cause of a refusal (perch/explain.h). They are
- * forbidden at first.
+ * Allows or forbids further system calls: to find the cause of a refusal (perch/explain.h), and
+ * whether breakpoints fire (perch_machine_breakpoints_fire()). They are forbidden at first.
  *
  * Async-signal-safe.
  *
@@ -371,6 +371,29 @@ PERCH_API int perch_machine_virtual(struct perch_machine *machine);
  */
 PERCH_API int perch_machine_attr_size(struct perch_machine *machine, uint32_t *size,
 				      struct perch_error *err);
+/**
+ * Finds out whether hardware breakpoints fire.
+ *
+ * Some hypervisors accept breakpoints and pass no debug exception on: every breakpoint can be
+ * opened there, and counts 0. This function opens a breakpoint on a word of its own, writes the
+ * word once, and reads the count. It takes about 20 us, and the machine keeps the answer. The
+ * answer holds for reads, writes and executions, in user space and in the kernel, of every thread
+ * and CPU: all use the same debug registers.
+ *
+ * Functions that open events refuse breakpoints that would never fire (-EOPNOTSUPP,
+ * PERCH_CAUSE_BREAKPOINT_NEVER_FIRES) if their machine has the answer, or may ask for it
+ * (perch_machine_set_probing()). perch_lint() reports them then, too.
+ *
+ * Async-signal-safe if err is NULL.
+ *
+ * @param machine   NULL is this machine
+ * @param[out] err  why the answer is unknown; NULL is allowed
+ * @return 1 if breakpoints fire, 0 if they never fire, or a negative errno if that is unknown
+ * @retval -ENOSPC all debug registers are in use
+ * @retval -EACCES this user may open no event, or no breakpoint
+ */
+PERCH_API int perch_machine_breakpoints_fire(struct perch_machine *machine,
+					     struct perch_error *err);
 
 /** CPU numbers in ascending order. */
 struct perch_cpus {

@@ -448,6 +448,10 @@ PERCH_API int perch_options_set_call_graph(struct perch_options *options,
  * err explains a refusal, with facts of the machine that are read after the refusal: /proc and /sys
  * of this machine if machine is NULL. Without a refusal, and if err is NULL, nothing is read.
  *
+ * A breakpoint on a machine where breakpoints never fire is closed again (-EOPNOTSUPP), if machine
+ * has found that or may probe, see perch_machine_breakpoints_fire(). This holds for all functions
+ * that open events.
+ *
  * Async-signal-safe.
  *
  * @param attr      the attr

@@ -132,13 +132,20 @@ static bool is_filter_errno(int errnum)
 	return errnum == EPERM || errnum == EACCES || errnum == EOPNOTSUPP;
 }
 
+/* The library itself has returned the errno, after the kernel had accepted the call. */
+static bool is_after_perf(enum perch_cause cause)
+{
+	return cause == PERCH_CAUSE_BREAKPOINT_NEVER_FIRES;
+}
+
 /* If a seccomp filter is active, an errno that filters return makes no cause certain. */
 static enum perch__match match_of(const struct perch__case *c, const struct perch__rule *rule)
 {
 	enum perch__match match = rule->errnum == c->errnum ? rule->match(c) : PERCH__NO;
 
 	if (match == PERCH__YES && is_filter_errno(c->errnum) && !c->reached_perf &&
-	    !perch__is_before_perf(rule->cause) && perch__seccomp_filters(c) == PERCH__YES)
+	    !perch__is_before_perf(rule->cause) && !is_after_perf(rule->cause) &&
+	    perch__seccomp_filters(c) == PERCH__YES)
 		return PERCH__UNKNOWN;
 	return match;
 }

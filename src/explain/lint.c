@@ -5,6 +5,7 @@
 #include "event/kernel_only.h"
 #include "finding.h"
 #include "lint.h"
+#include "machine/breakpoints.h"
 
 #define SAMPLES(what) (l->a->sample_type & PERCH_SAMPLE_##what)
 /* False for a partial attr, where 0 may be unknown. */

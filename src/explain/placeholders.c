@@ -240,6 +240,14 @@ static void virtual(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, " (this is a virtual machine: its host provides the PMU)");
 }
 
+static void no_debug_exceptions(const struct perch__case *c, char *buffer, size_t size)
+{
+	snprintf(buffer, size, "%s",
+		 c->machine && perch_machine_virtual(c->machine) == 1
+			 ? "the hypervisor does not pass debug exceptions on"
+			 : "the CPU raises no debug exception");
+}
+
 static void event_kind_without_branches(const struct perch__case *c, char *buffer, size_t size)
 {
 	char name[64];
@@ -437,6 +445,7 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 	X(files, files(c, buffer, size))                                                         \
 	X(raise_descriptors, raise_descriptors(c, buffer, size))                                 \
 	X(virtual, virtual(c, buffer, size))                                                     \
+	X(no_debug_exceptions, no_debug_exceptions(c, buffer, size))                             \
 	X(or_unprivileged, or_unprivileged(c, buffer, size))                             \
 	X(this_release, this_release(c, buffer, size))                                           \
 	X(event_kind_without_branches, event_kind_without_branches(c, buffer, size))             \

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "event/kernel_only.h"
+#include "machine/breakpoints.h"
 #include "facts.h"
 
 /* ---- Matches ---- */

@@ -57,7 +57,8 @@ struct perch_machine {
 	bool probing;
 	char *(*demangle)(const char *name);
 	struct cached attr_size;
-	struct cached is_virtual; /* value: the result of perch_machine_virtual() + 1 */
+	struct cached breakpoints_fire; /* value: 1 if they fire; not valid while unknown */
+	struct cached is_virtual;	/* value: the result of perch_machine_virtual() + 1 */
 	int status_error;
 	struct status status;
 	struct perch_sandbox sandbox;

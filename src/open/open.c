@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "base/reserved.h"
+#include "machine/breakpoints.h"
 #include "internal.h"
 
 const struct perch_target perch_self = PERCH_SELF_INIT;
@@ -91,6 +92,9 @@ int perch__attempt_open(struct perch__attempt *attempt, const struct perch_attr 
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	struct perch_open_call *call = &attempt->call;
+	/* asked first: the event may take the last debug register */
+	bool never_fires = attr->type == PERCH_TYPE_BREAKPOINT &&
+			   perch__breakpoints_never_fire(machine);
 	int fd;
 
 	if (!target)
@@ -109,7 +113,12 @@ int perch__attempt_open(struct perch__attempt *attempt, const struct perch_attr 
 	fd = calls->perf_event_open(calls->context, &attempt->attr, call->pid, call->cpu,
 				    call->group_fd, call->flags);
 	call->errnum = fd < 0 ? errno : 0;
-	return fd;
+	if (fd < 0 || __builtin_expect(!never_fires, 1))
+		return fd;
+	/* the kernel's own refusals come first; a count of 0 would be wrong */
+	calls->close(calls->context, fd);
+	call->errnum = EOPNOTSUPP;
+	return -1;
 }
 
 int perch__explain_attempt(struct perch__attempt *attempt, struct perch_machine *machine,

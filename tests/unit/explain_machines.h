@@ -26,7 +26,8 @@ enum machine_kind {
 	OLD_ARM, /* root on an ARMv6 core */
 	/* root on a virtual machine without a core PMU, kprobes and uprobes */
 	ROOT,
-	BARE, /* a kernel without perf events */
+	SILENT, /* the guest, which knows that breakpoints never fire, behind docker's filter */
+	BARE,	/* a kernel without perf events */
 	NR_MACHINES
 };
 
@@ -75,6 +76,14 @@ static const struct tree_file guest_files[] = {
 	{ "/proc/9/status", "Name:\tother\nState:\tS (sleeping)\nUid:\t0\t0\t0\t0\nCapPrm:\t" FULL
 			    "\nCapEff:\t" FULL "\n" },
 	{ "/proc/9/comm", "other\n" },
+};
+
+static const struct tree_file silent_files[] = {
+	RELEASE("6.18.0"),
+	PARANOID("2"),
+	STATUS(UNPRIVILEGED, "2"),
+	OWN_PMUS,
+	{ "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu de hypervisor\nbugs\t\t:\n" },
 };
 
 static const struct tree_file old_files[] = {
@@ -205,6 +214,7 @@ static const struct {
 	FILES(ARM, arm_files),
 	FILES(OLD_ARM, old_arm_files),
 	FILES(ROOT, root_files),
+	FILES(SILENT, silent_files),
 	FILES(BARE, bare_files),
 };
 

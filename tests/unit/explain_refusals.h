@@ -124,6 +124,7 @@ static const struct refusal open_refusals[] = {
 	R(BREAKPOINT_ALIGN, "EINVAL: bp_addr is not aligned, wraps, or cannot be watched")
 	R(BREAKPOINT_KERNEL, "EINVAL: an address of the kernel with exclude_kernel")
 	R(NOT_SUPPORTED, "EOPNOTSUPP: no slots of that type at all")
+	R(BREAKPOINT_NEVER_FIRES, "EOPNOTSUPP: accepted, and closed by the library, because it would never fire")
 
 	/* the CPU's own PMU */
 	R(PMU_GONE, "ENODEV: the PMU has no driver")

@@ -73,6 +73,8 @@ ROW(extended_type, ROOT, ENOENT, "names PMU msr",
 	ROW(breakpoint_privilege, GUEST, EPERM, "CAP_SYS_ADMIN",
 	    ATTR(BREAKPOINT(W, 8, KERNEL_ADDRESS))),
 	ROW(breakpoint_slots, NONE, ENOSPC, "debug registers", ATTR(BREAKPOINT(W, 4, 0x1000))),
+	ROW(breakpoint_never_fires, SILENT, EOPNOTSUPP, "does not pass debug exceptions on",
+	    ATTR(BREAKPOINT(W, 4, 0x1000))),
 	ROW(breakpoint_unsupported, NONE, EOPNOTSUPP, "hypervisor", ATTR(BREAKPOINT(W, 4, 0x1000))),
 
 	/* kprobes and uprobes */

@@ -79,6 +79,8 @@ struct kernel {
 	bool same_user;	  /* all processes belong to this user */
 	const char *bare_cgroup; /* the end of the path of a cgroup without perf_event; or NULL */
 	uint32_t attr_size;
+	/* what happens at the breakpoint of perch_machine_breakpoints_fire() */
+	enum { BREAKPOINTS_FIRE, BREAKPOINTS_NEVER_FIRE, SLOTS_ARE_TAKEN } breakpoints;
 	unsigned open; /* descriptors that are not closed yet */
 	unsigned probes;
 };
@@ -147,6 +149,9 @@ static int simulate_open(struct kernel *kernel, struct perch_attr *attr, pid_t p
 		return check_hardware(kernel, attr);
 	if (attr->type == PERCH_TYPE_BREAKPOINT && attr->bp_addr >> 63 && !kernel->admin)
 		return EPERM;
+	if (attr->type == PERCH_TYPE_BREAKPOINT && !attr->disabled &&
+	    kernel->breakpoints == SLOTS_ARE_TAKEN)
+		return ENOSPC;
 	if (attr->type == PERCH_TYPE_TRACEPOINT && attr->sample_type & PERCH_SAMPLE_RAW &&
 	    attr->config != 22 && kernel->level > -1 && !kernel->privileged)
 		return EPERM;
@@ -161,7 +166,9 @@ static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, in
 
 	(void)cpu, (void)group_fd;
 	if (attr && !kernel->filter && attr->size <= sizeof(*attr)) {
-		assert_true(attr->disabled); /* no opened event ever counts */
+		/* no opened event ever counts, but for the one that shows whether breakpoints fire
+		 */
+		assert_true(attr->disabled || attr->type == PERCH_TYPE_BREAKPOINT);
 		kernel->probes += attr->type == 6 || attr->type == 7;
 	}
 	if (errnum) {
@@ -170,6 +177,18 @@ static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, in
 	}
 	kernel->open++;
 	return 500;
+}
+
+/* Only the breakpoint that should have fired is read. */
+static ssize_t fake_read(void *context, int fd, void *buffer, size_t size)
+{
+	const struct kernel *kernel = context;
+	const uint64_t values[3] = { kernel->breakpoints == BREAKPOINTS_FIRE, 9, 9 };
+
+	assert_int_equal(fd, 500);
+	assert_int_equal(size, sizeof(values));
+	memcpy(buffer, values, sizeof(values));
+	return sizeof(values);
 }
 
 static int fake_close(void *context, int fd)
@@ -252,6 +271,22 @@ static const struct fixture fixtures[] = {
 	    { "other-users", DOCTOR_OK, NULL, "process 1 of uid 0" },
 	    { "nmi-watchdog", DOCTOR_OK, NULL, "on" },
 	    { "bpf", DOCTOR_OK, NULL, NULL } } },
+	{ "breakpoints that never fire",
+	  { .privileged = true,
+	    .admin = true,
+	    .level = 2,
+	    .attr_size = 144,
+	    .breakpoints = BREAKPOINTS_NEVER_FIRE },
+	  true,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") },
+	    { "/proc/cpuinfo", "processor\t: 0\nflags\t: fpu hypervisor\n" } },
+	  { { "breakpoints", DOCTOR_NO, "breakpoint-never-fires", "debug exceptions" },
+	    { "kernel-breakpoints", DOCTOR_NO, "breakpoint-never-fires", "uprobe" } } },
+	{ "breakpoints of which all are taken",
+	  { .level = 2, .attr_size = 144, .breakpoints = SLOTS_ARE_TAKEN },
+	  true,
+	  { { "/proc/self/status", STATUS("1000", NO_CAPS, "0") } },
+	  { { "breakpoints", DOCTOR_OK, NULL, "fire here is unknown: all debug registers" } } },
 	{ "Debian's level 3",
 	  { .core_pmu = true, .level = 3, .refuses_all = true, .attr_size = 136 },
 	  false,
@@ -585,6 +620,7 @@ static struct doctor *run_checks(struct kernel *kernel, const char *root)
 	assert_non_null(doctor);
 	syscalls.context = kernel;
 	syscalls.perf_event_open = fake_open;
+	syscalls.read = fake_read;
 	syscalls.close = fake_close;
 	doctor->load_program = kernel->admin || kernel->loads ? load_program : refuse_program;
 	assert_int_equal(perch_machine_new(&doctor->machine, root, &syscalls, NULL), 0);

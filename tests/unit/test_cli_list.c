@@ -27,6 +27,7 @@ static const struct tree_file machine[] = {
 	{ DEVICES "cpu_atom/cpus", "2-3\n" },
 	{ DEVICES "cpu_atom/format/event", "config:0-7\n" },
 	{ DEVICES "power/type", "9\n" },
+	{ DEVICES "breakpoint/type", "5\n" },
 	{ DEVICES "power/cpumask", "0\n" },
 	{ DEVICES "power/format/event", "config:0-7\n" },
 	{ DEVICES "power/events/energy-pkg", "event=0x02\n" },
@@ -37,6 +38,7 @@ static const struct tree_file machine[] = {
 struct fixture {
 	char root[PATH_MAX];
 	struct perch_syscalls syscalls;
+	uint64_t hits; /* the count of a breakpoint that should have fired */
 	struct list list;
 	char *words[4];
 };
@@ -49,6 +51,16 @@ static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, in
 	if (attr->type == PERCH_TYPE_HW_CACHE && attr->config >> PERCH_PMU_TYPE_SHIFT == 10)
 		return errno = ENOENT, -1;
 	return 1000;
+}
+
+static ssize_t fake_read(void *context, int fd, void *buffer, size_t size)
+{
+	const uint64_t values[3] = { ((const struct fixture *)context)->hits, 9, 9 };
+
+	assert_int_equal(fd, 1000);
+	assert_int_equal(size, sizeof(values));
+	memcpy(buffer, values, sizeof(values));
+	return sizeof(values);
 }
 
 static int fake_close(void *context, int fd)
@@ -65,6 +77,8 @@ static int set_up(void **state)
 	tree_make(fixture->root, machine, sizeof(machine) / sizeof(*machine));
 	fixture->syscalls = perch_kernel_syscalls;
 	fixture->syscalls.perf_event_open = fake_open;
+	fixture->syscalls.context = fixture;
+	fixture->syscalls.read = fake_read;
 	fixture->syscalls.close = fake_close;
 	assert_int_equal(perch_machine_new(&fixture->list.machine, fixture->root,
 					   &fixture->syscalls, NULL),
@@ -136,6 +150,26 @@ static void listed_names_can_be_parsed(void **state)
 	}
 }
 
+static void marks_breakpoints_that_never_fire(void **state)
+{
+	static const char name[] = "mem:<addr>[/len][:access]";
+	struct fixture *fixture = *state;
+	struct list *list = &fixture->list;
+
+	list->filter.kinds = 1u << LIST_BREAKPOINT;
+	assert_int_equal(list_gather(list, NULL), 0);
+	assert_int_equal(find(list, name)->state, LIST_NOT_SUPPORTED);
+	assert_int_equal(find(list, name)->reason.cause, PERCH_CAUSE_BREAKPOINT_NEVER_FIRES);
+	list_clear(list);
+	/* another machine, because this one keeps the answer */
+	perch_machine_free(list->machine);
+	assert_int_equal(perch_machine_new(&list->machine, fixture->root, &fixture->syscalls, NULL),
+			 0);
+	fixture->hits = 1;
+	assert_int_equal(list_gather(list, NULL), 0);
+	assert_int_equal(find(list, name)->state, LIST_NOT_TRIED);
+}
+
 static void filters_by_kind_and_word(void **state)
 {
 	struct list *list = &((struct fixture *)*state)->list;
@@ -170,6 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(lists_generic_events_of_each_core_pmu),
 		TEST(listed_names_can_be_parsed),
+		TEST(marks_breakpoints_that_never_fire),
 		TEST(filters_by_kind_and_word),
 	};
 

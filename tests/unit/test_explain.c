@@ -13,6 +13,7 @@
 
 #include "explain/rules.h"
 #include "explain_rows.h"
+#include "machine/internal.h"
 
 static struct perch_machine *machines[NR_MACHINES]; /* machines[NONE] stays NULL */
 static char roots[NR_MACHINES][PATH_MAX];
@@ -24,6 +25,7 @@ static int setup(void **state)
 		tree_make(roots[i], machine_files[i].file, machine_files[i].nr);
 		if (perch_machine_new(&machines[i], roots[i], NULL, NULL))
 			return -1;
+		machines[i]->breakpoints_fire.valid = i == SILENT;
 	}
 	return 0;
 }

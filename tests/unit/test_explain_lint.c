@@ -14,6 +14,7 @@
 
 #include <explain/lint.h>
 
+#include "machine/internal.h"
 #include "tree_machine.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
@@ -46,6 +47,7 @@ struct row {
 	int cpu, pid, group_plus_1;
 	unsigned long flags;
 	size_t members;	      /* of the leader's group */
+	bool silent;	      /* the machine knows that breakpoints never fire */
 	uint32_t size_plus_1; /* 0: all of the attr */
 };
 
@@ -124,6 +126,9 @@ static const struct row rows[] = {
 	ROW(precise, "a breakpoint has no skid", FIELDS("precise_ip", "type"),
 	    ATTR(.type = PERCH_TYPE_BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_len = 8,
 		 .precise_ip = 2)),
+	ROW(breakpoint, "never fire, because the CPU raises", FIELDS("type"),
+	    ATTR(.type = PERCH_TYPE_BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_len = 8),
+	    .silent = true),
 	ROW(exclude_all, "both set", FIELDS("exclude_user", "exclude_kernel"),
 	    ATTR(FAULTS, .exclude_user = 1, .exclude_kernel = 1)),
 	ROW(kernel_only, "occurs only in the kernel", FIELDS("exclude_kernel", "config"),
@@ -183,6 +188,7 @@ static size_t lint(const struct row *row, struct perch_finding *findings, size_t
 	};
 
 	attr.size = row->size_plus_1 ? row->size_plus_1 - 1 : sizeof(attr);
+	machine->breakpoints_fire.valid = row->silent;
 	return perch_lint(&call, machine, findings, max);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks that open events. Each event is opened disabled and closed at once. */
+/*
+ * Checks that open events. Each event is opened disabled and closed at once, but for the breakpoint
+ * that shows whether breakpoints fire.
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -242,13 +245,32 @@ static const struct perch_attr breakpoint = {
 	.bp_len = 4,
 };
 
+/* A breakpoint that was opened is of no use if it never fires. */
+static void check_that_it_fires(struct doctor *doctor, struct doctor_result *result,
+				const struct perch_attr *attr)
+{
+	struct perch_open_call call = own_call(attr);
+	struct perch_error err;
+	int fire = perch_machine_breakpoints_fire(doctor->machine, &err);
+
+	if (fire > 0)
+		return;
+	if (fire < 0) {
+		doctor_set_value(result, "opened; %s", err.message);
+		return;
+	}
+	call.errnum = EOPNOTSUPP; /* what perch_open() returns for it */
+	doctor_explain_refusal(doctor, result, &call, &user_privilege);
+}
+
 void doctor_breakpoint_user(struct doctor *doctor, struct doctor_result *result)
 {
 	struct perch_attr attr = breakpoint;
 
 	attr.exclude_kernel = attr.exclude_hv = 1;
 	attr.bp_addr = (uintptr_t)&watched;
-	try_own(doctor, result, &attr, &user_privilege);
+	if (try_own(doctor, result, &attr, &user_privilege))
+		check_that_it_fires(doctor, result, &attr);
 }
 
 /* The address is not in user space on any architecture, and the kernel never writes to it. */
@@ -257,8 +279,11 @@ void doctor_breakpoint_kernel(struct doctor *doctor, struct doctor_result *resul
 	struct perch_attr attr = breakpoint;
 
 	attr.bp_addr = UINTPTR_MAX & ~(uintptr_t)0xfff;
-	if (try_own(doctor, result, &attr, &admin_privilege) ||
-	    doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) || !result->cause)
+	if (try_own(doctor, result, &attr, &admin_privilege)) {
+		check_that_it_fires(doctor, result, &attr);
+		return;
+	}
+	if (doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) || !result->cause)
 		return;
 	/* The kernel checks the right to profile the kernel first, but that right is not enough. */
 	if (!strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_KERNEL_PROFILING)) ||

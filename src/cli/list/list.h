@@ -71,6 +71,8 @@ int list_add(struct list *list, enum list_kind kind, const char *name, const cha
 	     struct list_event **added);
 /* Opens and closes the event, disabled and for user space, on this process. Sets its state. */
 void list_try(struct list *list, struct list_event *event, uint32_t type, uint64_t config);
+/* Sets the state if breakpoints never fire here. */
+void list_try_breakpoints(struct list *list, struct list_event *event);
 /* Lists the entries of a directory, sorted by name, without hidden ones. Returns their number or a
  * negative errno. */
 int list_read_directory(const char *path, struct dirent ***names);

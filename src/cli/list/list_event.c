@@ -126,6 +126,19 @@ void list_try(struct list *list, struct list_event *event, uint32_t type, uint64
 	perch_explain(&call, list->machine, &event->reason);
 }
 
+void list_try_breakpoints(struct list *list, struct list_event *event)
+{
+	const struct perch_attr attr = { .type = PERCH_TYPE_BREAKPOINT, .size = sizeof(attr) };
+	const struct perch_open_call call = {
+		.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EOPNOTSUPP
+	};
+
+	if (perch_machine_breakpoints_fire(list->machine, NULL) != 0)
+		return;
+	event->state = LIST_NOT_SUPPORTED;
+	perch_explain(&call, list->machine, &event->reason);
+}
+
 static int not_hidden(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.';

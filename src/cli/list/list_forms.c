@@ -73,6 +73,8 @@ int list_gather_forms(struct list *list, enum list_kind kind)
 		event->form = true;
 		if (forms[i].pmu)
 			find_pmu(list, event, forms[i].pmu);
+		if (kind == LIST_BREAKPOINT && event->pmu)
+			list_try_breakpoints(list, event);
 		if (forms[i].raw)
 			try_raw(list, event);
 		if (forms[i].example)

@@ -74,6 +74,7 @@ static void print_event(const struct list_event *event)
 static bool same_reason(const struct list_event *one, const struct list_event *other)
 {
 	return one->state == other->state && one->reason.kind == other->reason.kind &&
+	       one->reason.cause == other->reason.cause &&
 	       one->reason.errnum == other->reason.errnum;
 }
 
