@@ -208,7 +208,8 @@ PERCH_API const char *perch_symbols_name(struct perch_symbols *symbols,
 
 /**
  * Demangles a name of C++, with the types of the parameters and without that of the result, as
- * "ns::f(int, char)"; or of Rust, without parameters. Time and memory are limited.
+ * "ns::f(int, char)"; of Rust, without parameters; of OCaml ("Stdlib.List.map_236"); of D; or of
+ * Java as the agent libperf-jvmti writes it. Time and memory are limited.
  *
  * @param name  a name in a symbol table
  * @return the demangled name, not cleaned, which free(3) frees; NULL if the name is not mangled, or

@@ -78,7 +78,7 @@ int cli_input_refuse_files(const char *command, const char *operand, const char 
 		{ 0,                                                                             \
 		  "demangle",                                                                    \
 		  NULL,                                                                          \
-		  "print C++ and Rust names demangled (default)",                                \
+		  "print demangled names (default)",                                             \
 		  CLI_CALL,                                                                      \
 		  &(input)->options.symbols,                                                     \
 		  cli_input_set_demangle,                                                        \

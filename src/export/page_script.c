@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/inlined_names.h"
 #include "page_text.h"
 
 /* ---- samples ---- */
@@ -205,6 +206,30 @@ static void set_names(struct text_reader *reader, struct text_frame *frame, cons
 	frame->dso = perch__text_name(reader->page, slash, slash + strlen(slash));
 }
 
+/* Replaces a frame of a JIT compiler by those of the functions in its name: the innermost one is
+ * first. */
+static void split_frame(struct text_reader *reader)
+{
+	struct perch__inlined_name part[PERCH__MOST_INLINED_NAMES];
+	struct text_frame frame = reader->frame[reader->nr_frames];
+	char name[TEXT_MAX_NAME]; /* texts of the page move when one is added */
+	size_t nr;
+
+	snprintf(name, sizeof(name), "%s", reader->page->text + frame.name);
+	nr = perch__inlined_names(name, part);
+	if (!nr || reader->nr_frames + nr > TEXT_MAX_DEPTH)
+		return;
+	for (size_t i = nr; i-- > 0;) {
+		struct text_frame *to = &reader->frame[reader->nr_frames + nr - 1 - i];
+
+		*to = frame;
+		to->kind = i ? PAGE_INLINED : frame.kind;
+		to->name = perch__text_name(reader->page, part[i].start,
+					    part[i].start + part[i].length);
+	}
+	reader->nr_frames += nr - 1;
+}
+
 /* Reads a frame: ADDRESS FUNCTION (DSO). Returns false if it is none. */
 static bool read_frame(struct text_reader *reader, const char *at)
 {
@@ -229,6 +254,8 @@ static bool read_frame(struct text_reader *reader, const char *at)
 	frame = &reader->frame[reader->nr_frames];
 	*frame = (struct text_frame){ 0 };
 	set_names(reader, frame, perch__text_skip_blanks(end), address);
+	if (frame->kind == PAGE_JIT && frame->name != PAGE_NONE)
+		split_frame(reader);
 	reader->nr_frames++;
 	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Demangles names of C++ and Rust, with limits on time and memory. */
+/* Demangles names of C++, Rust and other languages, with limits on time and memory. */
 #include <setjmp.h>
 
 #include <libiberty/demangle.h>
@@ -61,8 +61,9 @@ static char *demangle(const char *name, int options)
 {
 	char *plain;
 
-	if (!may_be_mangled(name))
-		return NULL;
+	plain = perch__demangle_language(name);
+	if (plain || !may_be_mangled(name))
+		return plain;
 	plain = demangle_with(rust_demangle_callback, name, DMGL_AUTO);
 	return plain ? plain : demangle_with(cplus_demangle_v3_callback, name, options);
 }

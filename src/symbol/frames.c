@@ -2,6 +2,7 @@
 /* Finds the functions at an offset: the inlined ones, and the function that contains them. */
 #include <stdlib.h>
 
+#include "base/inlined_names.h"
 #include "symbols.h"
 
 struct inlined_key {
@@ -93,7 +94,8 @@ bool perch_symbols_has_debug_info(struct perch_symbols *symbols, const struct pe
 {
 	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
 
-	if (!cached || dso->jitdump || open_debug_info(symbols, cached) || cached->bpf)
+	if (!cached || dso->jitdump || cached->has_inlined || open_debug_info(symbols, cached) ||
+	    cached->bpf)
 		return cached;
 	cached->lineless++;
 	return false;
@@ -119,6 +121,38 @@ static bool is_incomplete(const struct debug_frame *frame, size_t nr)
 	return !nr || !frame[0].file || frame[0].lacks_functions;
 }
 
+/* Sets the frames from the name of a function of a JIT compiler. Returns 1; 0 if it is one
+ * function; or -ENOMEM. */
+static int frames_of_name(struct perch_symbols *symbols, struct dso_symbols *cached,
+			  struct cached_frames *frames)
+{
+	const struct perch_symbol *symbol = perch__symbols_find(symbols, cached, frames->offset);
+	struct perch__inlined_name part[PERCH__MOST_INLINED_NAMES];
+	size_t nr = symbol ? perch__inlined_names(symbol->name, part) : 0;
+
+	if (!nr)
+		return 0;
+	frames->nr = (int)nr;
+	frames->frame = perch__calloc(nr, sizeof(*frames->frame));
+	if (!frames->frame)
+		return -ENOMEM;
+	frames->frame[nr - 1].symbol = symbol;
+	for (size_t i = 1; i < nr; i++) {
+		char *name = perch__strndup(part[i].start, part[i].length);
+
+		frames->frame[nr - 1 - i].symbol =
+			name ? find_inlined(symbols, cached->dso,
+					    perch__symbols_clean(symbols, name, false))
+			     : NULL;
+		free(name);
+		if (!frames->frame[nr - 1 - i].symbol) {
+			free(frames->frame);
+			return -ENOMEM;
+		}
+	}
+	return 1;
+}
+
 /* Sets the frames from the debug information. Returns 0 or -ENOMEM. */
 static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached,
 		       struct cached_frames *frames)
@@ -131,6 +165,12 @@ static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached
 
 	if (by_debug < 0)
 		return by_debug;
+	if (cached->has_inlined) {
+		int rc = frames_of_name(symbols, cached, frames);
+
+		if (rc)
+			return rc < 0 ? rc : 0;
+	}
 	/* a function of a JIT compiler has one line */
 	if (jitdump) {
 		int rc;

@@ -504,4 +504,9 @@ char *perch__demangle_type(const char *name);
 /* With the types of the parameters, and of the result if it is in the mangled name. C++ only. */
 char *perch__demangle_parameters(const char *name, bool with_result);
 
+/* ---- demangle_languages.c ---- */
+
+/* The same for names of OCaml, Java and D; perch__demangle() calls it. */
+char *perch__demangle_language(const char *name);
+
 #endif

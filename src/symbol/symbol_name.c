@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/inlined_names.h"
 #include "base/function_name.h"
 #include "symbols.h"
 
@@ -41,6 +42,18 @@ static char *demangle_symbol(const struct perch_symbol *symbol)
 	return plain ? plain : perch__demangle(symbol->name);
 }
 
+/* The first function of a name in a perf map; the others are inlined in it, see
+ * perch_symbols_frames(). NULL if the name is that of one function. */
+static char *outer_name(const struct perch_symbol *symbol)
+{
+	struct perch__inlined_name part[PERCH__MOST_INLINED_NAMES];
+	unsigned pid;
+
+	return perch__perf_map_pid(symbol->dso, &pid) && perch__inlined_names(symbol->name, part)
+		       ? perch__strndup(symbol->name, part[0].length)
+		       : NULL;
+}
+
 const char *perch_symbols_name(struct perch_symbols *symbols, const struct perch_symbol *symbol)
 {
 	struct cached_symbol *found = (struct cached_symbol *)(uintptr_t)symbol;
@@ -48,7 +61,9 @@ const char *perch_symbols_name(struct perch_symbols *symbols, const struct perch
 
 	if (found->name)
 		return found->name;
-	plain = is_demangled(symbols, symbol) ? demangle_symbol(symbol) : NULL;
+	plain = outer_name(symbol);
+	if (!plain && is_demangled(symbols, symbol))
+		plain = demangle_symbol(symbol);
 	found->name = plain ? perch__symbols_clean(symbols, plain, false)
 			    : perch__symbols_clean(symbols, symbol->name, true);
 	free(plain);

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "base/inlined_names.h"
 #include "base/build_id_dir.h"
 #include "base/reserved.h"
 #include "symbols.h"
@@ -345,6 +346,7 @@ static const struct perch_symbol *find_generated(struct perch_symbols *symbols,
 {
 	struct map_function *function = perch__perf_map_find(
 		&cached->map, &symbols->sources, cached->dso, pid, address, &cached->error);
+	struct perch__inlined_name part[PERCH__MOST_INLINED_NAMES];
 	const struct perch_symbol *found;
 
 	if (!function)
@@ -357,6 +359,7 @@ static const struct perch_symbol *find_generated(struct perch_symbols *symbols,
 								.dso = cached->dso });
 	if (found)
 		function->symbol = found->index;
+	cached->has_inlined |= perch__inlined_names(function->name, part) > 0;
 	return found;
 }
 

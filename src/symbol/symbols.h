@@ -13,7 +13,8 @@ struct dso_symbols {
 	bool loaded;
 	struct table variables;
 	bool variables_loaded;
-	char *name; /* the displayed name; NULL before its first use */
+	char *name;	  /* the displayed name; NULL before its first use */
+	bool has_inlined; /* a name in its map has those of inlined functions */
 	bool debug_opened;
 	struct debug_info *debug; /* NULL before its first use */
 	struct bpf_lines *bpf;	  /* the same, of a BPF program */

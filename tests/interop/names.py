@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """One thing has one name: report, script, exports and pages name threads and functions of one recording alike."""
+import html
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -45,7 +47,65 @@ def check_long_names():
     check(name[:-1] + "<N>" in without, "the name without digits", without[:400])
 
 
+PID = 4242
+MAP = """7f0000001000 100 LA;::f->LB;::g->LC;::h
+7f0000001100 100 Ptr<X>::operator->
+7f0000001200 100 Ptr::operator->Other::name
+7f0000001300 100 com.A::plain
+7f0000001400 100 camlStdlib__List__map_236
+7f0000001500 100 Ljava/lang/String;indexOf([CIILjava/lang/String;)I
+"""
+# addresses from the innermost on, and the frames that they are
+JIT_FRAMES = {0x7f0000001010: ["LC;::h", "LB;::g", "LA;::f"], 0x7f0000001110: ["Ptr<X>::operator->"], 0x7f0000001210: ["Ptr::operator->Other::name"],
+              0x7f0000001310: ["com.A::plain"], 0x7f0000001410: ["Stdlib.List.map_236"],
+              0x7f0000001510: ["class java.lang.String.indexOf(char[], int, int, class java.lang.String)"]}
+
+
+def check_views():
+    """Every view has the same frames of functions of the kernel, of JIT compilers, inlined ones, and code without names."""
+    os.makedirs("root/tmp")
+    with open(f"root/tmp/perf-{PID}.map", "w", encoding="utf-8") as file:
+        file.write(MAP)
+    jit = list(JIT_FRAMES)
+    chain = [built.CONTEXT_KERNEL, 0xffffffff81000000, built.CONTEXT_USER, *jit, 0x2010, 0x9000]
+    built.write("views.data", [built.comm(PID, b"prog"), built.mapping(PID, 0x7f0000001000, 0x1000, 0x7f0000001000, "//anon"),
+                               built.mapping(PID, 0x2000, 0x1000, 0, "/nowhere/a"), built.sample(chain, pid=PID, misc=built.KERNEL, period=5)])
+    expected = ["[unknown]", *(name for address in jit for name in JIT_FRAMES[address]), "[a]", "[unknown]"]
+    source = ("-i", "views.data", "--symfs", "root")
+    folded = run("export", "--format", "folded", *source)
+    check(folded == "prog;" + ";".join(name.replace(";", ":") for name in reversed(expected)) + " 5\n", "folded", folded)
+    document = json.loads(run("export", "--format", "json", *source))
+    names, node = [], document["samples"][0]["node"]
+    while node is not None:
+        names.append(document["functions"][document["tree"][node]["function"]]["name"])
+        node = document["tree"][node]["parent"]
+    check(names == expected, "json", names)
+    titles = re.findall(r"<title>([^<]*) \([0-9.]+%, 5\)</title>", run("flamegraph", "--svg", "-o", "-", *source))
+    check([html.unescape(title) for title in reversed(titles[2:])] == expected, "svg", titles)
+    speedscope = json.loads(run("export", "--format", "speedscope", *source))
+    names = [speedscope["shared"]["frames"][frame]["name"] for frame in speedscope["profiles"][0]["samples"][0]]
+    check(names[::-1] == expected, "speedscope", names)
+    text = run("script", *source)
+    frames = [re.match(r"\t *[0-9a-f]+ (.*?)(?:\+0x[0-9a-f]+)? \(([^()]*)\)$", line).groups() for line in text.splitlines() if line.startswith("\t")]
+    names = [name if name != "[unknown]" else "[a]" if dso == "/nowhere/a" else "[unknown]" for name, dso in frames]
+    check(names == expected and [dso == "inlined" for _, dso in frames].count(True) == 2, "script", text)
+    with open("views.txt", "w", encoding="utf-8") as file:
+        file.write(text)
+    changes = re.findall(r"<title>[^<]*\) ([-+][^<]*)</title>", run("flamegraph", "--svg", "-o", "-", *source, "--diff", "views.txt"))
+    check(len(changes) > len(expected) and set(changes) == {"+0.00%"}, "the text of script does not differ from its recording", changes)
+    sample = json.loads(run("script", "-j", *source))
+    sample = sample[0] if isinstance(sample, list) else sample
+    names = [frame.get("sym", "[a]" if frame.get("dso") == "/nowhere/a" else "[unknown]") for frame in sample["callchain"]]
+    check(names == expected, "script -j", names)
+    report = run("report", "--stdio", "-g", "folded,0.5,callee", *source)
+    named = [name for name in expected if name[0] != "["]
+    check(any(all(name in line for name in named) for line in report.splitlines()), "report: the call chain", report)
+    rows = run("report", "--stdio", "-g", "none", "--children", "-s", "sym", *source)
+    check(all(name in rows for name in named), "report: rows", rows)
+
+
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     check_long_names()
+    check_views()
 sys.exit(1 if cases.failed else 0)

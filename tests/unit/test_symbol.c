@@ -331,6 +331,36 @@ static const struct {
 	{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad" },
 	{ "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
 	{ "_Zbroken", "_Zbroken" },
+	/* OCaml: before 5.1, since then with a point, a character as digits; and names in C */
+	{ "camlStdlib__List__map_236", "Stdlib.List.map_236" },
+	{ "camlMain__fun_1418", "Main.fun_1418" },
+	{ "camlStdlib__List.map_236", "Stdlib.List.map_236" },
+	{ "camlMain.entry_12", "Main.entry_12" },
+	{ "camlStdlib__$40_139", "Stdlib.@_139" },
+	{ "caml_alloc_string", "caml_alloc_string" },
+	{ "camlFrame", "camlFrame" },
+	{ "camlFrame.part.0", "camlFrame.part.0" },
+	{ "camlFrame.constprop.0", "camlFrame.constprop.0" },
+	{ "camlFrame_", "camlFrame_" },
+	{ "camlFrame__", "camlFrame__" },
+	{ "camlList__a b", "camlList__a b" },
+	/* Java, of the agent libperf-jvmti */
+	{ "Ljava/lang/StringLatin1;equals([B[B)Z",
+	  "class java.lang.StringLatin1.equals(byte[], byte[])" },
+	{ "Ljava/util/zip/ZipUtils;CENSIZ([BI)J",
+	  "class java.util.zip.ZipUtils.CENSIZ(byte[], int)" },
+	{ "LA$B;match(LA$C;I[[LD;)V", "class A$B.match(class A$C, int, class D[][])" },
+	{ "LA;<init>()V", "class A.<init>()" },
+	{ "LA;::f", "LA;::f" },
+	{ "LA;f(V)V", "LA;f(V)V" },
+	{ "LA;f(I)", "LA;f(I)" },
+	{ "LA;f(I)Vx", "LA;f(I)Vx" },
+	{ "LoopFilter(int)", "LoopFilter(int)" },
+	/* D */
+	{ "_D2my4hotd1C4methMFiZl", "my.hotd.C.meth(int)" },
+	{ "_Dmain", "D main" },
+	{ "_D2", "_D2" },
+	{ "_Default_handler", "_Default_handler" },
 	{ "bell\a\x1b[31m", "bell??[31m" },
 };
 
@@ -358,6 +388,20 @@ static void demangles_and_cleans_names(void **state)
 	}
 	perch_symbols_free(symbols);
 	perch_symbols_free(raw);
+}
+
+/* Each part of the name refers twice to the one before it, whose type has twice the size. */
+static void does_not_expand_names_of_d(void **state)
+{
+	char name[1024] = "_D1a1fFS1b1c", *text;
+
+	(void)state;
+	for (int i = 0; i < 60; i++)
+		strcat(name, "HQcQc");
+	strcat(name, "Zv");
+	text = perch_demangle(name);
+	assert_true(!text || strlen(text) < (8u << 20));
+	free(text);
 }
 
 static void demangles_with_parameters(void **state)
@@ -531,6 +575,7 @@ int main(void)
 		cmocka_unit_test(names_stubs_of_the_got),
 		cmocka_unit_test(demangles_and_cleans_names),
 		cmocka_unit_test(demangles_with_parameters),
+		cmocka_unit_test(does_not_expand_names_of_d),
 		cmocka_unit_test(finds_functions_by_their_parameters),
 		cmocka_unit_test(demangles_names_of_the_kernel),
 		cmocka_unit_test(keeps_names_that_expand_too_much),
