@@ -32,6 +32,7 @@ not ok - two: 3 of 4
     the machine has 17 of /tmp/tmp.abc123/data
 ok - three # skip breakpoints can be opened here and never fire
 not ok - four
+FAILED five
 """
 TRACEBACK = """ok - one
 Traceback (most recent call last):
@@ -50,7 +51,7 @@ def main():
     groups = grouping.Groups()
     groups.add_test("build: perch:kernel / a", CMOCKA % 1, "FAIL", 1, 1)
     groups.add_test("build-asan: perch:kernel / a", CMOCKA % 2, "FAIL", 1, 1)
-    groups.add_test("build: perch:interop / b", SCRIPT, "FAIL", 2, 1)
+    groups.add_test("build: perch:interop / b", SCRIPT, "FAIL", 3, 1)
     groups.add_test("build: perch:interop / c", TRACEBACK, "FAIL", 1, 0)
     groups.add_test("build-asan: perch:unit / d", LEAK, "FAIL", 1, 0)
     groups.add_test("build: perch:unit / e", "[==========] Running 9 test(s).\n[ RUN      ] slow\n", "TIMEOUT", 1, 0)
@@ -61,13 +62,14 @@ def main():
           "the same error in two builds is one group, the largest first", "\n".join(failed))
     for group in (["failed 1: the machine has 17 of /tmp/tmp.abc123/data", "    build: perch:interop / b: two: 3 of 4"],
                   ["failed 1: four", "    build: perch:interop / b: four"],
+                  ["failed 1: five", "    build: perch:interop / b: five"],
                   ["failed 1: chromium.Failed: no answer: [1234] a message", "    build: perch:interop / c: no case"],
                   ["failed 1: LeakSanitizer: detected memory leaks", "    build-asan: perch:unit / d: no case"],
                   ["failed 1: it ran into its limit of time", "    build: perch:unit / e: no case"],
                   ["failed 1: it printed nothing", "    build: perch:unit / g: no case"]):
         at = failed.index(group[0]) if group[0] in failed else 0
         check(failed[at:at + 2] == group, group[0], "\n".join(failed))
-    check(len(failed) == 3 + 12, "there is nothing else", "\n".join(failed))
+    check(len(failed) == 3 + 14, "there is nothing else", "\n".join(failed))
     check(skipped == ["skipped 3: breakpoints can be opened here and never fire", "    a, b", "skipped 1: this user may open no event", "    f"],
           "reasons of skipped cases", "\n".join(skipped))
     return cases.failed
