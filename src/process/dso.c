@@ -311,27 +311,58 @@ static const struct special_name *find_special(const char *name)
 	return NULL;
 }
 
-/* Memory without a file. If it is executable, it is for generated code (JIT): its DSO then has the
- * path of the process's perf map, as in perf, because addresses of two processes have nothing in
- * common. */
-static const char *const anonymous_names[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon" };
-
-static bool is_anonymous(const struct perch_mmap_record *mmap)
+/* names: ends with NULL. */
+static bool begins_with_one(const char *name, const char *const *names)
 {
-	const char *name = mmap->filename.text;
-
-	for (size_t i = 0; i < sizeof(anonymous_names) / sizeof(*anonymous_names); i++)
-		if (!strncmp(name, anonymous_names[i], strlen(anonymous_names[i])))
+	for (size_t i = 0; names[i]; i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
 			return true;
 	return false;
 }
 
-/* Some compilers map a memfd twice, to write to one mapping and run the other, which needs shared
- * mappings. ELF files have private mappings, and many have a build id. */
-static bool is_generated(const struct perch_mmap_record *mmap)
+/* Memory without a file. Only the kernel gives these names, and some recorders none. */
+static bool is_anonymous(const struct perch_mmap_record *mmap)
 {
-	return is_anonymous(mmap) || (!strncmp(mmap->filename.text, "/memfd:", 7) &&
-				      !mmap->build_id_size && !(mmap->flags & MAP_PRIVATE));
+	static const char *const names[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon",
+					     NULL };
+
+	return !mmap->filename.length || begins_with_one(mmap->filename.text, names);
+}
+
+/*
+ * Some compilers map a file in memory or in a temporary directory twice, to write to one mapping
+ * and run the other, and some share one with other processes, which needs shared mappings. Nobody
+ * else opens the file: it is deleted, or in /dev/shm. ELF files have private mappings, and many
+ * have a build id.
+ */
+static bool is_shared_memory(const struct perch_mmap_record *mmap)
+{
+	static const char deleted[] = " (deleted)";
+	const char *name = mmap->filename.text;
+	size_t length = mmap->filename.length;
+
+	if (mmap->build_id_size || mmap->flags & MAP_PRIVATE)
+		return false;
+	if (!strncmp(name, "/memfd:", 7))
+		return true;
+	/* old records have no flags */
+	return mmap->flags & MAP_SHARED &&
+	       (!strncmp(name, "/dev/shm/", 9) ||
+		(length >= sizeof(deleted) &&
+		 !strcmp(name + length - (sizeof(deleted) - 1), deleted)));
+}
+
+/*
+ * Executable memory without a file is for generated code (JIT): its DSO has the path of the
+ * process's perf map, as in perf, because addresses of two processes have nothing in common.
+ */
+static bool is_generated(const struct perch_record *record)
+{
+	static const char *const names[] = { "[heap]", "[stack", "/SYSV", NULL };
+	const struct perch_mmap_record *mmap = &record->mmap;
+
+	return !is_data(record) && (is_anonymous(mmap) || is_shared_memory(mmap) ||
+				    begins_with_one(mmap->filename.text, names));
 }
 
 static struct perch_dso *kernel_dso(struct perch_processes *processes,
@@ -348,6 +379,8 @@ static struct perch_dso *kernel_dso(struct perch_processes *processes,
 		if (dso)
 			dso->text_start = mmap->page_offset;
 		processes->kernel_dso = dso;
+	} else if (!*name) {
+		return processes->unknown;
 	} else {
 		dso = perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_MODULE,
 				       mmap->build_id, mmap->build_id_size);
@@ -372,7 +405,6 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 					const struct perch_record *record, bool kernel)
 {
 	const struct perch_mmap_record *mmap = &record->mmap;
-	bool data = record->misc & PERCH_MISC_MMAP_DATA; /* it is not executable */
 	const char *name = mmap->filename.text;
 	const struct special_name *special;
 	struct perch_dso *dso;
@@ -383,6 +415,11 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 	if (is_vdso_of_32_bits(mmap))
 		return perch__dso_named(processes, vdso_of_32_bits, strlen(vdso_of_32_bits),
 					PERCH_DSO_VDSO, mmap->build_id, mmap->build_id_size);
+	if (is_generated(record)) {
+		snprintf(jit_name, sizeof(jit_name), "/tmp/perf-%u.map", mmap->pid);
+		return perch__dso_named(processes, jit_name, strlen(jit_name), PERCH_DSO_ANON, NULL,
+					0);
+	}
 	special = find_special(name);
 	if (special) {
 		dso = perch__dso_named(processes, name, mmap->filename.length, special->kind,
@@ -391,14 +428,10 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 			set_code_size(dso, record);
 		return dso;
 	}
-	if (data && is_anonymous(mmap))
-		return perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_ANON,
-					NULL, 0);
-	if (!data && is_generated(mmap)) {
-		snprintf(jit_name, sizeof(jit_name), "/tmp/perf-%u.map", mmap->pid);
-		return perch__dso_named(processes, jit_name, strlen(jit_name), PERCH_DSO_ANON, NULL,
-					0);
-	}
+	if (!*name)
+		name = "//anon";
+	if (is_anonymous(mmap))
+		return perch__dso_named(processes, name, strlen(name), PERCH_DSO_ANON, NULL, 0);
 	return file_dso(processes, record);
 }
 

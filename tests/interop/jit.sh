@@ -121,7 +121,14 @@ check_map() { # name of the check, file, more arguments of the program
 	fi
 }
 check_map "functions of a perf map have names" map.data
-check_map "functions in a memfd have names of the perf map" memfd.data memfd
+for kind in memfd sysv posix zero heap; do
+	if "$program" map "$work" $kind >log; then
+		maps+=("/tmp/perf-$(cat log).map")
+		check_map "functions in memory of kind $kind have names of the perf map" "$kind.data" "$kind"
+	else
+		echo "ok - functions in memory of kind $kind # skip such memory is not executable here"
+	fi
+done
 
 record memfd.data -k mono "$program" dump "$work" memfd
 functions "$PERCH" memfd.data >map.functions

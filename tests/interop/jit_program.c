@@ -3,7 +3,7 @@
  * A program with a JIT compiler: it makes functions, runs them, and writes a jitdump and a perf map
  * of them. For jit.sh.
  *
- *	jit_program dump|map|both DIRECTORY [anon|memfd [stay]]
+ *	jit_program dump|map|both DIRECTORY [anon|memfd|sysv|posix|zero|heap [stay]]
  *
  * jit_first, then jit_second run at the same address, one after the other; jit_moves runs at one
  * address, then at another one. Each runs for a time of the CPU. With stay, it waits for a line
@@ -11,12 +11,17 @@
  */
 #define _GNU_SOURCE
 #include <elf.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "jitdump.h"
+
+/* for all functions; a page of most machines */
+#define CODE_BYTES 4096u
 
 static struct jitdump dump;
 static FILE *map;
@@ -116,26 +121,91 @@ static int open_map(void)
 	return map ? 0 : -1;
 }
 
-/* Memory for code: anonymous, or a memfd as some compilers use. */
-static char *code_memory(bool memfd)
-{
-	int fd = memfd ? memfd_create("doublemapper", 0) : -1;
+#define CODE_PROTECTION (PROT_READ | PROT_WRITE | PROT_EXEC)
 
-	if (memfd && (fd < 0 || ftruncate(fd, 4096)))
-		return NULL;
-	return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-		    memfd ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+static char *map_code(int fd, int flags)
+{
+	if (fd >= 0 && ftruncate(fd, CODE_BYTES))
+		return MAP_FAILED;
+	return mmap(NULL, CODE_BYTES, CODE_PROTECTION, flags, fd, 0);
+}
+
+static char *anonymous(void)
+{
+	return map_code(-1, MAP_PRIVATE | MAP_ANONYMOUS);
+}
+
+/* As compilers that map it twice. */
+static char *memfd(void)
+{
+	return map_code(memfd_create("doublemapper", 0), MAP_SHARED);
+}
+
+/* As PHP's opcache, for processes that share code. */
+static char *of_system_v(void)
+{
+	int id = shmget(IPC_PRIVATE, CODE_BYTES, IPC_CREAT | 0600);
+	char *memory = id < 0 ? MAP_FAILED : shmat(id, NULL, SHM_EXEC);
+
+	if (id >= 0)
+		shmctl(id, IPC_RMID, NULL);
+	return memory;
+}
+
+static char *of_posix(void)
+{
+	char name[64], *memory;
+	int fd;
+
+	snprintf(name, sizeof(name), "/jit_program-%u", (unsigned)getpid());
+	fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0 || ftruncate(fd, CODE_BYTES))
+		return MAP_FAILED;
+	memory = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	shm_unlink(name);
+	return memory != MAP_FAILED && mprotect(memory, CODE_BYTES, CODE_PROTECTION) ? MAP_FAILED
+										     : memory;
+}
+
+static char *shared_zeros(void)
+{
+	return map_code(-1, MAP_SHARED | MAP_ANONYMOUS);
+}
+
+static char *heap(void)
+{
+	uintptr_t end = (uintptr_t)sbrk(2 * CODE_BYTES);
+	char *memory = (char *)((end + CODE_BYTES - 1) / CODE_BYTES * CODE_BYTES);
+
+	return mprotect(memory, CODE_BYTES, CODE_PROTECTION) ? MAP_FAILED : memory;
+}
+
+/* Memory for code. Returns MAP_FAILED if there is none. */
+static char *code_memory(const char *kind)
+{
+	static const struct {
+		const char *kind;
+		char *(*make)(void);
+	} kinds[] = {
+		{ "anon", anonymous }, { "memfd", memfd },	 { "sysv", of_system_v },
+		{ "posix", of_posix }, { "zero", shared_zeros }, { "heap", heap },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kind, kinds[i].kind))
+			return kinds[i].make();
+	return MAP_FAILED;
 }
 
 int main(int argc, char **argv)
 {
-	bool memfd = argc > 3 && !strcmp(argv[3], "memfd"), stay = argc > 4;
-	char *memory = code_memory(memfd);
+	char *memory = code_memory(argc > 3 ? argv[3] : "anon");
+	bool stay = argc > 4;
 
 	while (stay && getchar() != '\n')
 		if (feof(stdin))
 			return 1;
-	if (MACHINE == EM_NONE || argc < 3 || !memory || memory == MAP_FAILED)
+	if (MACHINE == EM_NONE || argc < 3 || memory == MAP_FAILED)
 		return 77;
 	if (strcmp(argv[1], "map") && open_dump(argv[2]))
 		return 1;
@@ -144,8 +214,8 @@ int main(int argc, char **argv)
 	load(memory, "jit_first");
 	/* the kernel reports the mapping again, as by compilers that write only to pages that are
 	 * not executable */
-	mprotect(memory, 4096, PROT_READ | PROT_WRITE);
-	mprotect(memory, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+	mprotect(memory, CODE_BYTES, PROT_READ | PROT_WRITE);
+	mprotect(memory, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC);
 	load(memory, "jit_second");
 	load(memory + 1024, "jit_moves");
 	if (dump.file) {

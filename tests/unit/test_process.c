@@ -306,23 +306,63 @@ static void recognizes_special_names(void **state)
 		enum perch_dso_kind kind;
 	} cases[] = {
 		{ "[vdso]", "[vdso32]", PERCH_DSO_VDSO },
-		{ "[heap]", "[heap]", PERCH_DSO_ANON },
-		{ "[stack]", "[stack]", PERCH_DSO_ANON },
-		{ "[stack:1234]", "[stack:1234]", PERCH_DSO_ANON },
+		{ "[heap]", "/tmp/perf-10.map", PERCH_DSO_ANON },
+		{ "[stack]", "/tmp/perf-10.map", PERCH_DSO_ANON },
+		{ "[stack:1234]", "/tmp/perf-10.map", PERCH_DSO_ANON },
 		{ "[vsyscall]", "[vsyscall]", PERCH_DSO_ANON },
-		{ "/SYSV00000000", "/SYSV00000000", PERCH_DSO_ANON },
+		{ "/SYSV00000000 (deleted)", "/tmp/perf-10.map", PERCH_DSO_ANON },
 		{ "//anon", "/tmp/perf-10.map", PERCH_DSO_ANON },
 		{ "/dev/zero (deleted)", "/tmp/perf-10.map", PERCH_DSO_ANON },
 		{ "/anon_hugepage (deleted)", "/tmp/perf-10.map", PERCH_DSO_ANON },
 		{ "[anon:code]", "/tmp/perf-10.map", PERCH_DSO_ANON },
 		{ "/memfd:x (deleted)", "/tmp/perf-10.map", PERCH_DSO_ANON },
-		{ "", "", PERCH_DSO_FILE },
+		{ "/memfd: (deleted)", "/tmp/perf-10.map", PERCH_DSO_ANON },
+		{ "", "/tmp/perf-10.map", PERCH_DSO_ANON },
 		{ "\033]0;\a", "\033]0;\a", PERCH_DSO_FILE },
+	};
+	/* without PROT_EXEC */
+	static const char *const of_data[][2] = {
+		{ "[heap]", "[heap]" },
+		{ "[stack]", "[stack]" },
+		{ "/SYSV00000000 (deleted)", "/SYSV00000000 (deleted)" },
+		{ "//anon", "//anon" },
+		{ "", "//anon" },
+	};
+	static const struct {
+		const char *name;
+		uint32_t flags;
+		bool generated;
+	} of_files[] = {
+		{ "/dev/shm/ZendAccelerator.x (deleted)", MAP_SHARED, true },
+		{ "/dev/shm/code", MAP_SHARED, true },
+		{ "/tmp/orcexec.x (deleted)", MAP_SHARED, true },
+		{ "/dev/shm/libx.so", MAP_PRIVATE, false },
+		{ "/usr/lib/libx.so (deleted)", MAP_PRIVATE, false },
+		{ "/usr/lib/libx.so (deleted)", 0, false },
+		{ "/usr/lib/libx.so", MAP_SHARED, false },
 	};
 	struct perch_processes *processes = new_processes();
 	struct perch_record data;
 
 	(void)state;
+	for (size_t i = 0; i < NR(of_data); i++) {
+		data = mmap_record(PERCH_MISC_USER | PERCH_MISC_MMAP_DATA, 12, 0x1000 * (i + 1),
+				   0x1000, 0, of_data[i][0]);
+		apply(processes, &data);
+		check_user(processes, 12, 0x1000 * (i + 1) + 8, of_data[i][1],
+			   0x1000 * (i + 1) + 8);
+		assert_int_equal(locate(processes, 12, PERCH_MISC_USER, 0x1000 * (i + 1)).dso->kind,
+				 PERCH_DSO_ANON);
+	}
+	for (size_t i = 0; i < NR(of_files); i++) {
+		data = mmap_record(PERCH_MISC_USER, 13, 0x1000 * (i + 1), 0x1000, 0,
+				   of_files[i].name);
+		data.mmap.flags = of_files[i].flags;
+		apply(processes, &data);
+		check_user(processes, 13, 0x1000 * (i + 1) + 8,
+			   of_files[i].generated ? "/tmp/perf-13.map" : of_files[i].name,
+			   of_files[i].generated ? 0x1000 * (i + 1) + 8 : 8);
+	}
 	for (size_t i = 0; i < NR(cases); i++) {
 		map_file(processes, 10, 0x1000 * (i + 1), 0x1000, 0, cases[i].name);
 		check_user(processes, 10, 0x1000 * (i + 1) + 8, cases[i].path,
