@@ -11,7 +11,7 @@ static const struct format {
 	const char *what, *remedy;
 } formats[] = {
 	{ BYTES("FLR\0"), "a recording of Java Flight Recorder",
-	  "Read it by JDK Mission Control or 'jfr print', or record Java with perch record -g" },
+	  "Read it by JDK Mission Control or 'jfr print'" },
 	{ BYTES("\x17\x08\x44tracing"), "a trace.dat file of trace-cmd",
 	  "Read it by 'trace-cmd report -i FILE' or KernelShark" },
 	{ BYTES("\x5e\x97\xca\xfd"), "a capture of sysprof (.syscap)", "Open it by sysprof" },
@@ -38,7 +38,7 @@ static const struct format {
 	  "Unpack it by unzip, and give the perf.data file in it" },
 	{ BYTES("\x7f"
 		"ELF"),
-	  "a program or a library", "Record it first: perch record PROGRAM" },
+	  "a program or a library", "Record it first, and give the recording" },
 	{ BYTES("<!DOCTYPE html"), "an HTML page", "Open it by a browser" },
 	{ BYTES("<!doctype html"), "an HTML page", "Open it by a browser" },
 	{ BYTES("<html"), "an HTML page", "Open it by a browser" },

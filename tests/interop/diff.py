@@ -66,6 +66,19 @@ def changes():
     report("#" not in done.stdout and done.stdout.count("\n") == 2, "-q prints only rows", done)
 
 
+def nameless():
+    """Addresses without names are rows of their own: perf adds up those of a DSO in one row, with the number of one of them."""
+    for path, numbers in (("nameless1", {0x100: 60, 0x200: 40}), ("nameless2", {0x100: 30, 0x300: 70})):
+        with open(path, "wb") as file:
+            file.write(pipe([feature(HOSTNAME, b"one\0"), mapping(1, 0x10000, b"/a")] +
+                            [sample(0x10000 + at) * nr for at, nr in numbers.items()], 1000))
+    done = diff("nameless1", "nameless2", "-s", "sym")
+    rows = {words[-1][-3:]: words[:-2] for words in map(str.split, done.stdout.splitlines()) if words and words[0] != "#"}
+    report(rows == {"100": ["60.00%", "-30.00%"], "200": ["40.00%"], "300": ["+70.00%"]}, "addresses without names are rows", done)
+    done = diff("nameless1", "nameless2", "-s", "sym", "-t", ",")
+    report("60.00,-30.00%,[.] 0x" in done.stdout and " ," not in done.stdout, "-t does not pad", done)
+
+
 def names():
     """A program in files of different names."""
     write("renamed", {"a": 100, "c": 900})
@@ -232,6 +245,7 @@ with tempfile.TemporaryDirectory() as directory:
     os.environ["PERCH"] = PERCH = os.path.abspath(PERCH) if os.path.exists(PERCH) else PERCH
     os.chdir(directory)
     changes()
+    nameless()
     names()
     differences()
     times()

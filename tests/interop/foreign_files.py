@@ -26,7 +26,7 @@ FOREIGN = {
     "a profile of pprof": (gzip.compress(bytes(64)), "pprof -top"),
     "a perf map": (b"7f0011223344 40 LazyCompile:~f /x.js:1\n", "/tmp/perf-PID.map"),
     "a zip archive": (b"PK\3\4\x14\0" + bytes(64), "unzip"),
-    "a program or a library": (b"\x7fELF\2\1\1" + bytes(64), "perch record PROGRAM"),
+    "a program or a library": (b"\x7fELF\2\1\1" + bytes(64), "Record it first"),
     "an HTML page": (b"<!DOCTYPE html>\n<html></html>", "browser"),
     "it does not start with PERFILE2": (b"nothing that is known", ""),
 }
