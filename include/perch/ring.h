@@ -126,14 +126,20 @@ PERCH_API void perch_ring_consume(struct perch_ring *ring, size_t bytes);
 /**
  * Returns the next record.
  *
- * In mode FORWARD data_tail is advanced once per batch: by the call that finds the batch at its
- * end. In mode OVERWRITE it is the next record of the current snapshot.
+ * In mode FORWARD the records come in rounds: the first call finds the end of what the kernel has
+ * written, the calls return the records up to there, and a call that returns NULL ends the round.
+ * So a loop until NULL ends also if the kernel writes as fast as the program reads; what was
+ * written meanwhile belongs to the next round. After a round that the program left before its end,
+ * a loop until NULL reads only the rest of it. data_tail is advanced at the end of a round.
+ *
+ * In mode OVERWRITE it is the next record of the current snapshot.
  *
  * Async-signal-safe.
  *
  * @param ring  the ring
  * @return a complete record, valid until the next call; a record that wraps is copied into a buffer
- *         of the ring. NULL if there is none, and in a child of the process that opened the ring
+ *         of the ring. NULL at the end of a round, and in a child of the process that opened the
+ *         ring
  */
 PERCH_API const struct perch_record_header *perch_ring_next(struct perch_ring *ring);
 
@@ -437,6 +443,9 @@ PERCH_API void perch_merge_free(struct perch_merge *merge);
 
 /**
  * Returns the next record.
+ *
+ * Records come in rounds. A round begins with a look at the heads of all rings, and has records
+ * before these only: it ends also if the kernel writes as fast as the program reads.
  *
  * A record without a time is delivered with the next record of its ring; the last ones with the
  * record before them. Async-signal-safe if err is NULL.

@@ -240,7 +240,8 @@ PERCH_API int perch_sampler_remove_thread(struct perch_sampler *sampler, pid_t t
  * second.
  *
  * It is readable once for each of these. So when it is readable, read until perch_sampler_next() or
- * perch_sampler_next_ordered() returns 0, or call perch_sampler_drain() once. Then call
+ * perch_sampler_next_ordered() returns 0, or call perch_sampler_drain() once. If records came
+ * meanwhile whose wakeup these functions have taken, it is readable again. Then call
  * perch_sampler_ended() to find out if all targets have ended. These functions, with
  * perch_sampler_wait(), make it unreadable; after the end it stays unreadable.
  *
@@ -464,10 +465,19 @@ PERCH_API int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms,
 /**
  * Returns the next record of any ring, ring by ring. Records of one ring keep their order.
  *
+ * Records come in rounds. A round begins with a look at the heads of all rings, and has the records
+ * before these. So a loop until 0 ends also if the kernel writes as fast as the program reads:
+ * what was written meanwhile belongs to the next round. The first call after one that returned 0
+ * begins a round, and so does one after perch_sampler_wait(), perch_sampler_ended() or
+ * perch_sampler_disable(). After perch_sampler_disable() a loop until 0 reads all that is left.
+ *
+ * A round has up to the size of all rings of records. A program that must answer signals or keys
+ * sooner leaves the loop between two records, and continues the round later.
+ *
  * @param sampler      the sampler
  * @param[out] record  valid until the next call
  * @param[out] err  the reason of a failure; NULL is allowed
- * @return 1 with a record; 0 if all rings are empty
+ * @return 1 with a record; 0 at the end of a round
  */
 PERCH_API int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *record,
 				 struct perch_error *err);
@@ -484,7 +494,8 @@ PERCH_API int perch_sampler_next(struct perch_sampler *sampler, struct perch_rec
 typedef int perch_drain_function(void *context, size_t ring, const struct iovec *pieces, int nr);
 
 /**
- * Passes the new records of each ring to a function, and consumes them.
+ * Passes the new records of each ring to a function, and consumes them. Each ring is read once:
+ * what the kernel writes meanwhile is for the next call.
  *
  * @param sampler   the sampler
  * @param function  called once per ring with data; its records are consumed even if it fails
@@ -496,7 +507,8 @@ PERCH_API ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain
 				      void *context, struct perch_error *err);
 
 /**
- * Returns the next record of all rings in order of time, as perch_merge_next().
+ * Returns the next record of all rings in order of time, as perch_merge_next(). As there, a round
+ * has only records that were in the rings when it began, so a loop until 0 always ends.
  *
  * After the first call perch_sampler_wait() returns 1 for new data, and after a short time also if
  * records are held for the next round.

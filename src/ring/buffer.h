@@ -61,6 +61,7 @@ struct perch_ring {
 	int fd;		     /* -1 for the caller's memory */
 	uint32_t generation; /* of the process that mapped it; 0 for the caller's memory */
 	bool paused;
+	bool in_round; /* FORWARD: perch_ring_next() has returned records up to a head */
 	size_t mapped; /* bytes to unmap; 0 for the caller's memory */
 	struct perch_machine *machine;
 	const struct perch_syscalls *calls;

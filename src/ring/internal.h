@@ -144,7 +144,8 @@ struct perch_sampler {
 	struct pollfd *polls; /* one per ring; fd is -1 after all targets have exited */
 	size_t polls_capacity;
 	struct perch_decoder *decoder;
-	size_t current;		   /* the ring whose batch perch_sampler_next() reads */
+	bool in_round;		   /* perch_sampler_next() has records of the rings' heads left */
+	size_t current;		   /* the ring that it reads */
 	struct perch_merge *merge; /* of perch_sampler_next_ordered(); NULL before */
 	size_t *merge_rings;	   /* by index in the merge: index of the ring */
 	size_t merge_rings_capacity;
@@ -173,6 +174,16 @@ static inline bool perch__is_tracking_event(const struct perch_sampler *sampler,
 static inline bool perch__writes_backward(const struct perch_sampler *sampler, size_t index)
 {
 	return sampler->overwrite && !perch__is_tracking_event(sampler, index);
+}
+
+/*
+ * The next record of perch_sampler_next() begins a round. Called at the end of one, and when the
+ * program asks whether there are records, or ends their writing.
+ */
+static inline void perch__sampler_begin_round(struct perch_sampler *sampler)
+{
+	sampler->in_round = false;
+	sampler->current = 0;
 }
 
 /* Index of the ring that a descriptor (index in fds) writes into. */

@@ -277,7 +277,11 @@ const struct perch_record_header *perch_ring_next(struct perch_ring *ring)
 	if (ring->mode == PERCH_RING_OVERWRITE)
 		return perch__snapshot_next(ring);
 	record = perch__batch_next(ring);
-	if (!record && perch__next_batch(ring))
+	/* what was written during a round is of the next one, or a slow reader would have no end */
+	if (!record && ring->in_round)
+		perch__publish_tail(ring);
+	else if (!record && perch__next_batch(ring))
 		record = perch__batch_next(ring);
+	ring->in_round = record;
 	return record;
 }

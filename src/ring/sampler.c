@@ -60,6 +60,7 @@ int perch_sampler_disable(struct perch_sampler *sampler, struct perch_error *err
 
 	if (rc >= 0)
 		sampler->enabled = sampler->tracking = false;
+	perch__sampler_begin_round(sampler);
 	return rc;
 }
 

@@ -24,40 +24,47 @@ static inline void count(struct perch_sampler_stats *stats, uint32_t type, uint1
 }
 
 /*
- * Returns the next record of the current batches, ring by ring. A ring gets its next batch when it
- * is read again.
+ * Returns the next record of the round, ring by ring; NULL at its end. A round begins with a look
+ * at the heads of all rings: it has the records before these. Without this limit a reader that is
+ * slower than the kernel would never come back.
  */
 static const struct perch_record_header *next_bytes(struct perch_sampler *sampler)
 {
-	for (size_t tries = 0; tries <= sampler->nr_rings; tries++) {
+	if (!sampler->in_round)
+		for (size_t i = 0; i < sampler->nr_rings; i++)
+			if (perch__is_read(&sampler->rings[i]))
+				perch__next_batch(sampler->rings[i].ring);
+	sampler->in_round = true;
+	for (; sampler->current < sampler->nr_rings; sampler->current++) {
 		const struct perch__sampler_ring *at = &sampler->rings[sampler->current];
+		const struct perch_record_header *bytes;
 
-		if (perch__is_read(at)) {
-			const struct perch_record_header *bytes = perch__batch_next(at->ring);
-
-			if (bytes)
-				return bytes;
-			/* now, not one round later: the kernel needs the space */
-			perch__publish_tail(at->ring);
-		}
-		if (++sampler->current == sampler->nr_rings)
-			sampler->current = 0;
-		at = &sampler->rings[sampler->current];
-		if (perch__is_read(at))
-			perch__next_batch(at->ring);
+		if (!perch__is_read(at))
+			continue;
+		bytes = perch__batch_next(at->ring);
+		if (bytes)
+			return bytes;
+		/* now, not one round later: the kernel needs the space */
+		perch__publish_tail(at->ring);
 	}
+	perch__sampler_begin_round(sampler);
 	return NULL;
 }
 
 /*
- * The rings are empty: frees removed threads, and takes wakeups of perch_sampler_fd(). Returns true
- * if the rings may have new records.
+ * The end of a round: frees removed threads, and takes wakeups of perch_sampler_fd(). One that came
+ * for records of the next round is made again.
  */
-static bool refill(struct perch_sampler *sampler)
+static void end_round(struct perch_sampler *sampler)
 {
+	bool taken = false;
+
 	if (sampler->nr_removed)
 		perch__sampler_free_removed(sampler);
-	return sampler->epoll >= 0 && perch__sampler_take_wakeups(sampler);
+	if (sampler->epoll >= 0)
+		taken = perch__sampler_take_wakeups(sampler);
+	if ((taken || sampler->nr_removed) && perch__sampler_has_new_data(sampler))
+		perch__sampler_wake(sampler);
 }
 
 int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *record,
@@ -69,17 +76,12 @@ int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *recor
 		return perch__sampler_fork_error(err);
 	if (!sampler->nr_rings)
 		return 0;
-	while ((bytes = next_bytes(sampler)) || refill(sampler)) {
+	while ((bytes = next_bytes(sampler))) {
 		struct perch_sampler_stats *stats = &sampler->rings[sampler->current].stats;
-		uint32_t type;
-		uint16_t size;
-		uint64_t lost;
+		uint32_t type = bytes->type;
+		uint16_t size = bytes->size;
+		uint64_t lost = lost_in(bytes, type, size);
 
-		if (!bytes)
-			continue;
-		type = bytes->type;
-		size = bytes->size;
-		lost = lost_in(bytes, type, size);
 		count(stats, type, size, lost);
 		if (perch_decoder_decode(sampler->decoder, bytes, size, record, NULL) >= 0) {
 			count(&sampler->events[record->event].stats, type, size, lost);
@@ -87,6 +89,7 @@ int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *recor
 		}
 		stats->damaged++;
 	}
+	end_round(sampler);
 	return 0;
 }
 
@@ -142,8 +145,8 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
 		uint64_t lost;
 
 		rc = perch_merge_next(sampler->merge, flush, record, &ring, NULL);
-		if (!rc && refill(sampler) && perch__sampler_has_new_data(sampler))
-			continue;
+		if (!rc)
+			end_round(sampler);
 		if (!rc || (rc < 0 && rc != -EBADMSG))
 			break;
 		stats = &sampler->rings[sampler->merge_rings[ring]].stats;

@@ -43,8 +43,9 @@ int main(void)
 class Top:
     """perch top whose output is a pipe."""
 
-    def __init__(self, *words, user=None):
+    def __init__(self, *words, user=None, priority=None):
         prefix = () if user is None else ("setpriv", "--reuid=%d" % user, "--regid=%d" % user, "--clear-groups")
+        prefix += () if priority is None else ("nice", "-n", str(priority))
         self.process = subprocess.Popen(prefix + (PERCH, "top", *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         atexit.register(stop, self.process)
 
@@ -147,6 +148,20 @@ def check_jitdump():
     check(not any("0x0000" in rest for _, rest in rows_of(lines)), "code of a jitdump has names everywhere", "\n".join(lines))
     top.end()
     stop(process)
+
+
+def check_slow_reader():
+    """It refreshes, and ends at a signal, also where the rings fill as fast as it reads."""
+    spinners = [start() for _ in range(2 * len(os.sched_getaffinity(0)))]
+    probe = subprocess.run([PERCH, "record", "-q", "-o", "/dev/null", "-a", *EVENT, "--", "true"], capture_output=True, text=True, check=False)
+    targets = ["-a"] if probe.returncode == 0 else ["-p", ",".join(str(process.pid) for process in spinners)]
+    top = Top("--stdio", "-d", "1", "-e", "cpu-clock:u", "-F", "4000", "-g", *targets, priority=19)
+    lines = top.table(rows_of)
+    check(rows_of(lines), "a table of a reader that has little CPU time", "\n".join(lines))
+    status, messages = top.end(signal.SIGTERM)
+    check(status == 0, "SIGTERM ends it", messages)
+    for process in spinners:
+        stop(process)
 
 
 def check_decay():
@@ -399,6 +414,7 @@ def run():
     check_end()
     check_terminal()
     check_jitdump()
+    check_slow_reader()
     check_decay()
     check_system()
     check_user()

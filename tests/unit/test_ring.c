@@ -101,8 +101,10 @@ static void runs_for_long(void **state)
 		for (int n = rand() % 8; n && (record = perch_ring_next(f.ring)); n--)
 			check(&f, record);
 	}
-	while ((record = perch_ring_next(f.ring)))
-		check(&f, record);
+	/* the rest of the round, and the next one */
+	for (int round = 0; round < 2; round++)
+		while ((record = perch_ring_next(f.ring)))
+			check(&f, record);
 	assert_int_equal(f.seen, f.written);
 	assert_true(f.seen > 10000);
 	perch_ring_close(f.ring);
@@ -120,10 +122,34 @@ static void tail_moves_by_batch(void **state)
 	put(&f, 32); /* after the head was read */
 	assert_non_null(perch_ring_next(f.ring));
 	assert_int_equal(f.control.data_tail, 0);
-	assert_non_null(perch_ring_next(f.ring));
+	assert_null(perch_ring_next(f.ring));
 	assert_int_equal(f.control.data_tail, 64);
+	assert_non_null(perch_ring_next(f.ring));
 	assert_null(perch_ring_next(f.ring));
 	assert_int_equal(f.control.data_tail, 96);
+	perch_ring_close(f.ring);
+}
+
+/* A round ends with the records that were there at its beginning, although each is replaced. */
+static void a_round_ends_although_the_ring_fills(void **state)
+{
+	const struct perch_record_header *record;
+	struct fixture f;
+
+	(void)state;
+	begin(&f, 0);
+	put(&f, 32);
+	for (int round = 1; round <= 5; round++) {
+		unsigned before = f.seen, there = f.written - f.seen;
+
+		while ((record = perch_ring_next(f.ring))) {
+			check(&f, record);
+			put(&f, 32);
+			assert_true(f.seen <= before + there);
+		}
+		assert_int_equal(f.seen, before + there);
+		assert_true(f.written > f.seen);
+	}
 	perch_ring_close(f.ring);
 }
 
@@ -307,6 +333,7 @@ int main(void)
 		cmocka_unit_test(wraps_at_every_offset),
 		cmocka_unit_test(runs_for_long),
 		cmocka_unit_test(tail_moves_by_batch),
+		cmocka_unit_test(a_round_ends_although_the_ring_fills),
 		cmocka_unit_test(peeks_in_pieces),
 		cmocka_unit_test(consumes_multiples_of_8),
 		cmocka_unit_test(heads_of_32_bit_kernels),

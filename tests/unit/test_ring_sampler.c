@@ -556,7 +556,7 @@ static void publishes_each_tail_at_its_batch_end(void **state)
  * Replaces a descriptor of the simulated kernel by one end of a pipe: poll(2) waits on the read
  * end, and finds an error on the write end.
  */
-static void lay_descriptors(bool in_error)
+static int lay_descriptors(bool in_error)
 {
 	int pipes[2];
 
@@ -570,6 +570,7 @@ static void lay_descriptors(bool in_error)
 	if (in_error)
 		/* else the other end stays open, or the read end would hang up */
 		close(pipes[0]);
+	return in_error ? -1 : pipes[1];
 }
 
 static void does_not_wait_if_there_is_data(void **state)
@@ -594,6 +595,56 @@ static void does_not_wait_if_there_is_data(void **state)
 	alarm(0);
 	assert_int_equal(perch_sampler_wait(sampler, 1, NULL), 0);
 	end_fake(sampler, machine, &k);
+	close(1000);
+	close(1001);
+}
+
+/*
+ * The kernel writes as fast as the program reads, and wakes it each time: a round ends, and the
+ * next one follows at once.
+ */
+static void a_round_ends_although_rings_fill(void **state)
+{
+	struct perch_sampler_options options = { .event.period = 1 };
+	int writer = lay_descriptors(false);
+
+	(void)state;
+	assert_int_equal(write(writer, "x", 1), 1); /* the descriptors stay ready */
+	for (int ordered = 0; ordered < 2; ordered++) {
+		struct kernel k = { .gone = -5 };
+		struct perch_sampler *sampler;
+		struct perch_machine *machine;
+		struct perch_record record;
+		struct perch_syscalls calls;
+		struct perch_sampler_stats stats;
+		int fd;
+
+		assert_int_equal(
+			open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, NULL), 0);
+		fd = perch_sampler_fd(sampler, NULL);
+		assert_true(fd >= 0);
+		for (int round = 0; round < 3; round++) {
+			int read = 0;
+
+			inject_some(&k);
+			while ((ordered ? perch_sampler_next_ordered(sampler, false, &record, NULL)
+					: perch_sampler_next(sampler, &record, NULL)) > 0) {
+				if (record.type == PERCH_RECORD_SAMPLE)
+					inject_some(&k);
+				assert_true(++read < 200);
+			}
+		}
+		/* those of the last rounds are waited for, and read when the events are disabled */
+		assert_int_equal(perch_sampler_wait(sampler, 0, NULL), 1);
+		perch_sampler_disable(sampler, NULL);
+		while ((ordered ? perch_sampler_next_ordered(sampler, true, &record, NULL)
+				: perch_sampler_next(sampler, &record, NULL)) > 0)
+			;
+		perch_sampler_get_stats(sampler, &stats);
+		assert_int_equal(stats.bytes, k.ring->data_head);
+		end_fake(sampler, machine, &k);
+	}
+	close(writer);
 	close(1000);
 	close(1001);
 }
@@ -638,6 +689,7 @@ int main(void)
 		cmocka_unit_test(refuses_overwrite_rings),
 		cmocka_unit_test(publishes_each_tail_at_its_batch_end),
 		cmocka_unit_test(does_not_wait_if_there_is_data),
+		cmocka_unit_test(a_round_ends_although_rings_fill),
 		cmocka_unit_test(poll_error_is_no_exit),
 	};
 

@@ -51,7 +51,8 @@ struct top {
 	int signals;			/* signalfd(2) */
 	struct timespec last;		/* refresh */
 	int ms;				/* until the next round */
-	bool ended;			/* the targets have, or a signal came */
+	bool ended;			/* the targets have */
+	bool stopped;			/* a signal came, or the key q */
 };
 
 /* ---- top_options.c ---- */

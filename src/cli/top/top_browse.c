@@ -25,8 +25,8 @@ static bool idle(void *context)
 	struct top *top = live->top;
 	struct pollfd signals = { top->signals, POLLIN, 0 };
 
-	if (poll(&signals, 1, 0) > 0)
-		live->status = -1;
+	if (poll(&signals, 1, 0) != 0)
+		live->status = -1; /* also if it cannot be known */
 	if (!live->status && !top->ended)
 		live->status = top_read(top);
 	screen_set_idle_ms(top->ms);

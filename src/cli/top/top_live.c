@@ -225,15 +225,34 @@ static int take_record(struct top *top, const struct perch_record *record, struc
 	return rc;
 }
 
+double top_seconds(const struct top *top)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - top->last.tv_sec) +
+	       (double)(now.tv_nsec - top->last.tv_nsec) / 1e9;
+}
+
+/*
+ * Signals, keys and refreshes wait while a round is read. A round of full rings is long where other
+ * processes leave this one little time, so the next call continues it. After the end of the targets
+ * nothing is written, and all is read.
+ */
+#define READ_SECONDS 0.1
+#define READ_RECORDS 64 /* between two looks at the clock */
+
 static int read_round(struct top *top)
 {
+	double end = top_seconds(top) + READ_SECONDS;
 	struct perch_record record;
 	struct perch_error err;
+	unsigned nr = 0;
 	int rc;
 
 	while ((rc = perch_sampler_next_ordered(top->sampler, false, &record, &err)) > 0) {
 		rc = take_record(top, &record, &err);
-		if (rc < 0)
+		if (rc < 0 || (++nr % READ_RECORDS == 0 && !top->ended && top_seconds(top) >= end))
 			break;
 	}
 	return rc < 0 ? cli_error(TOP_COMMAND, &err) : 0;
@@ -294,15 +313,6 @@ static void count_lost(struct top *top)
 	top->shown.lost = stats.lost - top->lost;
 	top->lost = stats.lost;
 	top->throttled = stats.throttled;
-}
-
-double top_seconds(const struct top *top)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - top->last.tv_sec) +
-	       (double)(now.tv_nsec - top->last.tv_nsec) / 1e9;
 }
 
 int top_refresh(struct top *top, struct perch_profile **profile)

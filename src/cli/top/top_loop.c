@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the rings and refreshes until the user, a signal or the end of all targets. */
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@
 #include "quit_key.h"
 #include "top.h"
 
+/* Returns a descriptor for them, or -1 with errno. */
 static int block_signals(void)
 {
 	static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
@@ -20,21 +23,29 @@ static int block_signals(void)
 		/* after nohup(1) SIGHUP is ignored */
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaddset(&set, signals[i]);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -1;
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 /* ---- text ---- */
 
-/* Waits for the next round or refresh. Sets top->ended at the end. */
-static void wait_for_round(struct top *top, bool has_keys, double left)
+/* Waits for the next round or refresh. A refresh that is due waits for nothing, but the signals are
+ * looked at. */
+static int wait_for_round(struct top *top, bool has_keys, double left)
 {
 	struct pollfd polls[] = { { top->signals, POLLIN, 0 },
 				  { has_keys ? STDIN_FILENO : -1, POLLIN, 0 } };
-	int ms = left * 1000 < top->ms ? (int)(left * 1000) + 1 : top->ms;
+	int ms = left <= 0 ? 0 : left * 1000 < top->ms ? (int)(left * 1000) + 1 : top->ms;
+	int nr = poll(polls, CLI_NR(polls), ms);
 
-	if (poll(polls, CLI_NR(polls), ms) > 0)
-		top->ended = polls[0].revents || (polls[1].revents && cli_is_quit_key());
+	if (nr < 0 && errno != EINTR) {
+		cli_note(TOP_COMMAND, "cannot wait for signals by poll(2): %s", strerror(errno));
+		return CLI_EXIT_FAILURE;
+	}
+	if (nr > 0)
+		top->stopped = polls[0].revents || (polls[1].revents && cli_is_quit_key());
+	return 0;
 }
 
 static int show(struct top *top)
@@ -55,13 +66,12 @@ static int print_tables(struct top *top)
 	bool has_keys = cli_start_quit_key();
 	int status = 0;
 
-	while (!status && !top->ended) {
-		double left = (double)top->delay - top_seconds(top);
-
-		if (left > 0)
-			wait_for_round(top, has_keys, left);
-		top->ended |= perch_sampler_ended(top->sampler);
-		if (top->ended || top_seconds(top) >= (double)top->delay)
+	while (!status && !top->ended && !top->stopped) {
+		status = wait_for_round(top, has_keys, (double)top->delay - top_seconds(top));
+		if (status)
+			break;
+		top->ended = perch_sampler_ended(top->sampler);
+		if (top->ended || top->stopped || top_seconds(top) >= (double)top->delay)
 			status = show(top);
 		else
 			status = top_read(top);
@@ -75,6 +85,10 @@ int top_loop(struct top *top)
 	int status;
 
 	top->signals = block_signals();
+	if (top->signals < 0) {
+		cli_note(TOP_COMMAND, "cannot wait for signals: %s", strerror(errno));
+		return CLI_EXIT_FAILURE;
+	}
 	clock_gettime(CLOCK_MONOTONIC, &top->last);
 	status = top_can_be_browsed(top) ? top_browse(top) : print_tables(top);
 	close(top->signals);
