@@ -204,6 +204,18 @@ bool perch__sampler_take_wakeups(struct perch_sampler *sampler)
 	return nr > 0;
 }
 
+/*
+ * A filter of system calls may refuse poll(2) and epoll_wait(2), which take wakeups. Without them
+ * the descriptor would stay readable, and a program that polls it would never sleep.
+ */
+static bool refuses_waits(int epoll)
+{
+	struct epoll_event event;
+
+	return (epoll_wait(epoll, &event, 1, 0) < 0 && errno != EINTR) ||
+	       (poll(NULL, 0, 0) < 0 && errno != EINTR);
+}
+
 static int open_epoll(struct perch_sampler *sampler)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = TIMER };
@@ -211,10 +223,11 @@ static int open_epoll(struct perch_sampler *sampler)
 	sampler->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (sampler->epoll >= 0)
 		sampler->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (sampler->timer >= 0 &&
-	    !epoll_ctl(sampler->epoll, EPOLL_CTL_ADD, sampler->timer, &event))
-		return 0;
-	return -errno;
+	if (sampler->timer < 0 ||
+	    epoll_ctl(sampler->epoll, EPOLL_CTL_ADD, sampler->timer, &event) < 0 ||
+	    refuses_waits(sampler->epoll))
+		return -errno;
+	return 0;
 }
 
 int perch_sampler_fd(struct perch_sampler *sampler, struct perch_error *err)
@@ -235,10 +248,14 @@ int perch_sampler_fd(struct perch_sampler *sampler, struct perch_error *err)
 	if (sampler->timer >= 0)
 		close(sampler->timer);
 	sampler->epoll = sampler->timer = -1;
-	return perch_error_set(err, -rc,
-			       rc == -EMFILE || rc == -ENFILE ? PERCH_ERROR_DESCRIPTORS
-							      : PERCH_ERROR_SYSTEM,
-			       "cannot make a descriptor of the sampler: %s", strerror(-rc));
+	perch_error_set(err, -rc,
+			rc == -EMFILE || rc == -ENFILE ? PERCH_ERROR_DESCRIPTORS
+						       : PERCH_ERROR_SYSTEM,
+			"cannot make a descriptor of the sampler: %s", strerror(-rc));
+	if (rc == -EPERM || rc == -ENOSYS || rc == -EACCES)
+		perch_error_remedy(err, "a filter of system calls (seccomp) may refuse it: allow "
+					"poll(2), epoll(7) and timerfd_create(2) where it is set");
+	return rc;
 }
 
 bool perch_sampler_ended(struct perch_sampler *sampler)
@@ -247,6 +264,7 @@ bool perch_sampler_ended(struct perch_sampler *sampler)
 
 	if (perch__is_forked(sampler->generation))
 		return true;
+	perch__sampler_begin_round(sampler);
 	if (sampler->epoll >= 0)
 		taken = perch__sampler_take_wakeups(sampler);
 	else
@@ -338,6 +356,7 @@ int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms, struct per
 
 	if (rc)
 		return rc;
+	perch__sampler_begin_round(sampler);
 	rc = wait_or_retry(sampler, timeout_ms);
 	if (rc == -ENODATA)
 		return perch_error_set(err, ENODATA, PERCH_ERROR_NO_PROCESS,

@@ -237,7 +237,7 @@ static int run(struct record *record, struct record_plan *plan)
 		perch_sampler_disable(record->sampler, NULL);
 		record_discard_round(&record->rings, &record->scan);
 	}
-	if (record_end_files(record))
+	if (record_end_files(record) || record->wait_failed)
 		status = CLI_EXIT_FAILURE;
 	end_program(record);
 	if (record->options->program_argv && !record->options->quiet && !record->ended_by &&

@@ -198,7 +198,8 @@ struct record {
 	int ended_by;		 /* the signal that ended the recording; 0 if none */
 	bool switch_requested;	 /* by SIGUSR2 */
 	bool full;		 /* the recording ended at --max-size */
-	struct perch_error err;	 /* why the recording ended early */
+	bool wait_failed;	/* it ended because the kernel refuses to wait; the file is whole */
+	struct perch_error err; /* why the recording ended early */
 };
 
 /* True if records are cached for files that start later. */

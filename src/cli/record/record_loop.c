@@ -45,13 +45,40 @@ int record_block_signals(struct record *record)
 	if (!sigaction(SIGHUP, NULL, &hang_up) && hang_up.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
 	signal(SIGCHLD, SIG_DFL);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return perch_error_set(&record->err, errno, PERCH_ERROR_SYSTEM,
+				       "cannot block signals, which would end the recorder before "
+				       "the file is whole: %s",
+				       strerror(errno));
 	record->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (record->signals < 0)
 		return perch_error_set(&record->err, errno, PERCH_ERROR_SYSTEM,
 				       "cannot create a file descriptor for signals: %s",
 				       strerror(errno));
 	return 0;
+}
+
+/* The file gets what was recorded up to here. */
+static void end_by_failed_wait(struct record *record, const char *what, int error)
+{
+	struct perch_error err;
+
+	perch_error_set(&err, error, PERCH_ERROR_SYSTEM,
+			"the recording ends: cannot wait for %s: %s", what, strerror(error));
+	perch_error_remedy(&err, "a filter of system calls (seccomp) may refuse it: allow poll(2) "
+				 "and wait4(2) where it is set");
+	cli_error(RECORD_COMMAND, &err);
+	record->wait_failed = true;
+}
+
+/* Returns true if the program has ended, or if this can never be known. */
+static bool take_end_of_program(struct record *record)
+{
+	int rc = cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL);
+
+	if (rc < 0 && rc != -EINTR)
+		end_by_failed_wait(record, "the program (wait4)", -rc);
+	return !rc || record->wait_failed;
 }
 
 /* The terminal sends its signals to the program too. A signal that another process sent only to the
@@ -61,9 +88,8 @@ static void take_signal(struct record *record, const struct signalfd_siginfo *in
 	bool runs = record->program.pid > 0 && !record->program_ended;
 
 	if (info->ssi_signo == SIGCHLD) {
-		if (runs &&
-		    !cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL))
-			record->program_ended = true;
+		if (runs)
+			record->program_ended = take_end_of_program(record);
 		return;
 	}
 	if (info->ssi_signo == SIGUSR2) {
@@ -133,14 +159,19 @@ static bool wait_for_data(struct record *record)
 	struct pollfd polls[] = { { record->signals, POLLIN, 0 },
 				  { record->sampler_fd, POLLIN, 0 } };
 	bool ended = perch_sampler_ended(record->sampler) && !record->options->program_argv;
-	int sleep_ms;
+	int sleep_ms, nr;
 
 	if (ended || is_full(record))
 		return false;
 	sleep_ms = switch_windows(record);
 	if (record_switch_due(record, &sleep_ms))
 		sleep_ms = 0;
-	record->wakeups += poll(polls, 2, sleep_ms) > 0;
+	nr = poll(polls, 2, sleep_ms);
+	if (nr < 0 && errno != EINTR) {
+		end_by_failed_wait(record, "samples and signals (poll)", errno);
+		return false;
+	}
+	record->wakeups += nr > 0;
 	return !(polls[0].revents && take_signals(record));
 }
 

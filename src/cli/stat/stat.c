@@ -57,7 +57,7 @@ static int open_output(struct stat_job *stat)
 
 static bool more_runs(const struct stat_job *stat)
 {
-	if (stat_stop_signal() || stat->stop_requested || stat->post_failed)
+	if (stat_stop_signal() || stat_wait_failed() || stat->stop_requested || stat->post_failed)
 		return !stat->elapsed_ns.nr; /* at least one run; the signal ends it too */
 	return stat->elapsed_ns.nr < stat->options.repeat;
 }
@@ -73,7 +73,8 @@ static int repeat_forever(struct stat_job *stat)
 		status = stat_run(stat);
 		if (!status)
 			status = stat_print(stat);
-	} while (!status && !stat_stop_signal() && !stat->stop_requested && !stat->post_failed);
+	} while (!status && !stat_stop_signal() && !stat_wait_failed() && !stat->stop_requested &&
+		 !stat->post_failed);
 	return status;
 }
 
@@ -153,8 +154,10 @@ static int measure(struct stat_job *stat)
 	if (status)
 		return status;
 	status = close_output(stat);
+	if (!status)
+		status = stat_report_wait();
 	if (status || stat->status)
-		return stat->status ? stat->status : status;
+		return status ? status : stat->status;
 	return stat->post_failed ? CLI_EXIT_FAILURE : 0;
 }
 

@@ -213,10 +213,14 @@ int stat_open_control(struct stat_job *stat);
 typedef int stat_end_interval(struct stat_job *stat, void *context);
 int stat_read_control(struct stat_job *stat, stat_end_interval *end_interval, void *context);
 
-/* stat_wait.c: SIGINT and SIGTERM end counting; the result is still printed. */
+/* stat_wait.c: SIGINT, SIGTERM and SIGHUP end counting; the result is still printed. */
 void stat_catch_signals(void);
-/* Blocks the signals that are caught. before: the mask to restore. */
-void stat_block_signals(sigset_t *before);
+/* Blocks the signals that are caught. before: the mask to restore. Returns 0 or an errno. */
+int stat_block_signals(sigset_t *before);
+/* True if the kernel refuses to wait: counting ends, and the counts up to then are printed. */
+bool stat_wait_failed(void);
+/* Prints why. Returns the exit status; 0 if nothing was refused. */
+int stat_report_wait(void);
 /* The last of these signals that arrived; 0 for none. */
 int stat_stop_signal(void);
 /* From now on, SIGTERM is forwarded to this process; 0 for none. */

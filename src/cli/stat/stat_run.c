@@ -215,7 +215,7 @@ static int wait_for_end(struct stat_job *stat, uint64_t start_ns)
 	while (!stop) {
 		ended = stat_wait(stat, next_ns < end ? next_ns : end);
 		stop = !ended && !stat_stop_signal() && stat_now_ns() >= end;
-		if (ended || stat_stop_signal() || stop)
+		if (ended || stat_stop_signal() || stat_wait_failed() || stop)
 			break;
 		if (stat_has_command()) {
 			status = stat_read_control(stat, end_interval, &interval);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,9 +17,17 @@ static volatile sig_atomic_t child;   /* gets SIGTERM too; 0 for none */
 static pid_t own;		      /* of perch itself */
 static int control_fd = -1;	      /* of the current stat_wait() */
 static bool has_command;	      /* control_fd is readable */
+static int wait_error;		      /* why the kernel refuses to wait; counting ends */
 
-static void on_signal(int number)
+/* They end counting, and the counts are printed. */
+static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+static void on_signal(int number, siginfo_t *info, void *unused)
 {
+	/* the terminal sends SIGINT and SIGHUP to the program too, another process does not */
+	bool forward = number == SIGTERM || (number == SIGHUP && info->si_code <= 0);
+
+	(void)unused;
 	/* in the program before its exec: the signal has its default action */
 	if (getpid() != own) {
 		signal(number, SIG_DFL);
@@ -26,8 +35,8 @@ static void on_signal(int number)
 		return;
 	}
 	stopped = number;
-	if (number == SIGTERM && child > 0)
-		kill(child, SIGTERM); /* the terminal sends SIGINT to the program too */
+	if (forward && child > 0)
+		kill(child, number);
 }
 
 int stat_stop_signal(void)
@@ -35,25 +44,46 @@ int stat_stop_signal(void)
 	return stopped;
 }
 
-/* Also signals that are ignored, as in background jobs: -p and -a count until a signal. */
+/* Also SIGINT and SIGTERM that are ignored, as in background jobs: -p and -a count until a signal.
+ */
 void stat_catch_signals(void)
 {
-	static const int numbers[] = { SIGINT, SIGTERM };
-	const struct sigaction action = { .sa_handler = on_signal };
+	const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	struct sigaction hang_up;
 
 	own = getpid();
-	for (size_t i = 0; i < CLI_NR(numbers); i++)
-		sigaction(numbers[i], &action, NULL);
+	for (size_t i = 0; i < CLI_NR(stop_signals); i++)
+		/* after nohup(1) SIGHUP is ignored, and counting continues */
+		if (stop_signals[i] != SIGHUP ||
+		    (!sigaction(SIGHUP, NULL, &hang_up) && hang_up.sa_handler != SIG_IGN))
+			sigaction(stop_signals[i], &action, NULL);
 }
 
-void stat_block_signals(sigset_t *before)
+int stat_block_signals(sigset_t *before)
 {
 	sigset_t ours;
 
+	sigemptyset(before);
 	sigemptyset(&ours);
-	sigaddset(&ours, SIGINT);
-	sigaddset(&ours, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ours, before);
+	for (size_t i = 0; i < CLI_NR(stop_signals); i++)
+		sigaddset(&ours, stop_signals[i]);
+	return sigprocmask(SIG_BLOCK, &ours, before) < 0 ? errno : 0;
+}
+
+bool stat_wait_failed(void)
+{
+	return wait_error;
+}
+
+int stat_report_wait(void)
+{
+	if (!wait_error)
+		return 0;
+	cli_note(STAT_COMMAND,
+		 "counting ended: cannot wait for the program, signals and times: %s; a filter of "
+		 "system calls (seccomp) may refuse ppoll(2) and rt_sigprocmask(2)",
+		 strerror(wait_error));
+	return CLI_EXIT_FAILURE;
 }
 
 void stat_forward_signals_to(pid_t pid)
@@ -85,16 +115,21 @@ static void sleep_until(uint64_t until_ns, int pidfd)
 	struct timespec left = { .tv_sec = rest / 1000000000, .tv_nsec = rest % 1000000000 };
 	sigset_t before;
 
-	stat_block_signals(&before);
-	if (!stopped &&
-	    ppoll(ends, CLI_NR(ends), until_ns == UINT64_MAX ? NULL : &left, &before) > 0)
-		has_command = ends[1].revents != 0;
+	wait_error = stat_block_signals(&before);
+	if (!stopped && !wait_error) {
+		int nr = ppoll(ends, CLI_NR(ends), until_ns == UINT64_MAX ? NULL : &left, &before);
+
+		if (nr > 0)
+			has_command = ends[1].revents != 0;
+		else if (nr < 0 && errno != EINTR)
+			wait_error = errno;
+	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 static bool interrupted(void)
 {
-	return stopped || has_command;
+	return stopped || has_command || wait_error;
 }
 
 /* Without a pidfd (before Linux 5.3, and for threads other than the leader), kill() every 10 ms. */
@@ -111,15 +146,17 @@ static uint64_t next_poll(uint64_t until_ns)
 static bool is_running(pid_t pid, int *pidfd)
 {
 	struct pollfd ended = { .events = POLLIN };
+	int nr;
 
 	*pidfd = ended.fd = syscall(SYS_pidfd_open, pid, 0);
 	if (*pidfd < 0)
 		return !kill(pid, 0) || errno == EPERM;
-	if (!poll(&ended, 1, 0))
+	nr = poll(&ended, 1, 0);
+	if (!nr)
 		return true;
 	close(*pidfd);
 	*pidfd = -1;
-	return false;
+	return nr < 0 && !kill(pid, 0);
 }
 
 static bool program_ended(const struct stat_job *stat)
