@@ -38,11 +38,11 @@ static inline int host_open(struct perch_attr attr)
 /* Returns the seconds that a loop takes. */
 static inline double host_loop(unsigned rounds)
 {
-	static volatile unsigned long sink;
+	static volatile unsigned long host_sink;
 	double start = host_seconds();
 
 	for (unsigned i = 0; i < rounds; i++)
-		sink += i;
+		host_sink += i;
 	return host_seconds() - start;
 }
 
