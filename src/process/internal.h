@@ -14,6 +14,10 @@ struct map {
 	uint64_t start, end, offset;
 	struct perch_dso *dso;
 	bool not_executable;
+	/* The file whose text was at the addresses of memory that is not executable; NULL: none.
+	 * An address plus text_shift is the offset in it. */
+	struct perch_dso *text;
+	uint64_t text_shift;
 };
 
 /*
@@ -65,6 +69,14 @@ const struct map *perch__space_find(const struct space *space, uint64_t address)
 const struct map *perch__space_find_code(const struct space *space, uint64_t address);
 /* True if a map without a file, in a range of addresses, is executable. */
 bool perch__space_has_generated(const struct space *space, uint64_t start, uint64_t end);
+
+/* ---- copied_text.c: anonymous memory with the text of a file ---- */
+
+/* Sets the DSO and the offset of a map of anonymous memory that is not inserted yet, if it has the
+ * text of a file. */
+void perch__find_copied_text(const struct space *space, struct map *map);
+/* The same for maps that were inserted before the one that follows them. Returns 0 or -ENOMEM. */
+int perch__insert_copied_text(struct space *space, const struct map *after);
 
 /* ---- processes.c, running.c, dso.c ---- */
 

@@ -279,6 +279,7 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	if (!own)
 		return -ENOMEM;
 	own->generation = ++processes->generation;
+	perch__find_copied_text(own, &map);
 	if (map.not_executable && map.dso->kind == PERCH_DSO_ANON)
 		map.not_executable = !perch__space_has_generated(own, map.start, map.end);
 	own->has_vdso |= map.dso->kind == PERCH_DSO_VDSO;
@@ -289,7 +290,7 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	if (own->code && map.dso->kind != PERCH_DSO_ANON &&
 	    perch__space_insert_code(own, &(struct map){ .start = map.start, .end = map.end }))
 		return -ENOMEM;
-	if (perch__space_insert(own, &map))
+	if (perch__space_insert(own, &map) || perch__insert_copied_text(own, &map))
 		return -ENOMEM;
 	return perch__jitdumps_mapped(processes, process, mmap);
 }
