@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <ucontext.h>
 #include <perch/count.h>
+#include <perch/machine.h>
 
 enum { MAX_TRAPS = 16 };
 
@@ -88,6 +89,8 @@ int main(void)
 	struct perch_error err;
 	char event[64];
 
+	if (!perch_machine_breakpoints_fire(NULL, NULL))
+		return fprintf(stderr, "breakpoints can be opened here and never fire\n"), 77;
 	if (sigaction(SIGTRAP, &action, NULL) < 0)
 		return perror("cannot set a handler for SIGTRAP"), 1;
 	snprintf(event, sizeof(event), "mem:%p/%zu:w", (void *)&balance, sizeof(balance));

@@ -5,6 +5,7 @@
  * write instead.
  */
 #include <stdio.h>
+#include <perch/machine.h>
 #include <perch/process.h>
 #include <perch/sampler.h>
 #include <perch/symbol.h>
@@ -51,6 +52,8 @@ int main(int argc, char **argv)
 	char event[64];
 	int nr = 0;
 
+	if (!perch_machine_breakpoints_fire(NULL, NULL))
+		return fprintf(stderr, "breakpoints can be opened here and never fire\n"), 77;
 	snprintf(event, sizeof(event), "mem:%p/%zu:w", (void *)&balance, sizeof(balance));
 	if (perch_sampler_open(&writes, event, NULL, &options, &err) < 0 ||
 	    perch_processes_new(&processes, &err) < 0 ||

@@ -23,6 +23,13 @@ def limit(seconds):
     return seconds * slowness()
 
 
+@functools.lru_cache(maxsize=None)
+def why_no_breakpoints():
+    """Why breakpoints do not fire here, or ""."""
+    host = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "tests/host")
+    return subprocess.run([host, "breakpoints"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+
+
 part = None     # the cases of a part that may be tried again: (good, text)
 
 

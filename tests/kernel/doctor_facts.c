@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,6 +43,25 @@ static bool opens(struct perf_event_attr attr, pid_t pid, int cpu, unsigned long
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
+}
+
+/* Some hypervisors accept breakpoints and pass no debug exception on. */
+static bool fires(struct perf_event_attr attr)
+{
+	uint64_t hits = 0;
+	int fd;
+
+	attr.bp_addr = (uintptr_t)&watched;
+	attr.exclude_kernel = 1;
+	fd = event_on(&attr, 0, -1, 0);
+	if (fd < 0)
+		return false;
+	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	((volatile long *)&watched)[0] = 1;
+	if (read(fd, &hits, sizeof(hits)) != sizeof(hits))
+		hits = 0;
+	close(fd);
+	return hits > 0;
 }
 
 static struct perf_event_attr event(unsigned type, uint64_t config, bool user)
@@ -109,10 +129,10 @@ static void own_events(void)
 	point.bp_type = HW_BREAKPOINT_RW;
 	point.bp_len = HW_BREAKPOINT_LEN_4;
 	point.bp_addr = (uintptr_t)&watched;
-	print_status("breakpoints", opens(point, 0, -1, 0), false);
+	print_status("breakpoints", opens(point, 0, -1, 0) && fires(point), false);
 	point.bp_addr = UINT64_C(0xffffffff80000000);
 	point.exclude_kernel = point.exclude_hv = 0;
-	print_status("kernel-breakpoints", opens(point, 0, -1, 0), false);
+	print_status("kernel-breakpoints", opens(point, 0, -1, 0) && fires(point), false);
 }
 
 static void system_wide_events(pid_t pid, const char *cgroup)

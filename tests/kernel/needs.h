@@ -102,6 +102,26 @@ static inline const char *cgroup_name(const char *directory)
 	return strrchr(directory, '/') + 1;
 }
 
+/*
+ * False, with a message, if breakpoints can be opened here and never fire. True if they cannot be
+ * opened: the test finds that out.
+ */
+static inline bool breakpoints_may_fire(void)
+{
+	bool never = host_breakpoints_fire() == 0;
+
+	if (never)
+		print_message("skipped: breakpoints can be opened here and never fire\n");
+	return !never;
+}
+
+/* Skips a test of hits, samples or signals of breakpoints where they never fire. */
+static inline void needs_breakpoints_that_fire(void)
+{
+	if (!breakpoints_may_fire())
+		skip();
+}
+
 static inline int open_write_breakpoint(volatile uint64_t *at)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_BREAKPOINT,

@@ -14,6 +14,8 @@
 
 #include <perch/sampler.h>
 
+#include "needs.h"
+
 #if defined(__x86_64__)
 
 #define MOST 8
@@ -95,6 +97,7 @@ static struct perch_sampler *open_breakpoint(const void *address, const char *ac
 	struct perch_error err;
 	char event[64];
 
+	needs_breakpoints_that_fire();
 	snprintf(event, sizeof(event), "mem:%p%s:u", address, access);
 	if (perch_sampler_open(&sampler, event, NULL, &options, &err) < 0) {
 		print_message("skipped: %s\n", err.message);

@@ -19,6 +19,8 @@
 
 #include <perch/count.h>
 
+#include "needs.h"
+
 #define HITS 100
 
 static struct perch_attr last; /* attr of the last open */
@@ -524,6 +526,7 @@ static void moves_a_breakpoint(void **state)
 	int fd, software;
 
 	(void)state;
+	needs_breakpoints_that_fire();
 	event.attr.bp_type = PERCH_BREAKPOINT_W;
 	event.attr.bp_addr = (unsigned long)&watched[0];
 	event.attr.bp_len = 8;

@@ -220,6 +220,7 @@ static void the_attr_as_opened_modifies_a_breakpoint(void **state)
 	char text[64];
 
 	(void)state;
+	needs_breakpoints_that_fire();
 	snprintf(text, sizeof(text), "mem:0x%lx/8:w:u", (unsigned long)&watched[0]);
 	if (perch_counter_open(&counter, text, NULL, &enabled, &error)) {
 		print_message("no breakpoint: %s\n", error.message);

@@ -130,6 +130,7 @@ static void signals_with_data(void **state)
 	int fd;
 
 	(void)state;
+	needs_breakpoints_that_fire();
 	sigaction(SIGTRAP, &action, NULL);
 	fd = open_built(&event, &options, &PERCH_SELF);
 	traps = 0;
@@ -159,6 +160,7 @@ static void modifies_signal_data(void **state)
 	int fd;
 
 	(void)state;
+	needs_breakpoints_that_fire();
 	sigaction(SIGTRAP, &action, NULL);
 	fd = open_built(&event, &options, &PERCH_SELF);
 	assert_int_equal(perch_attr_build(&attr, &event, &options, NULL), 0);

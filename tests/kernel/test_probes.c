@@ -17,6 +17,7 @@
 #include <perch/count.h>
 
 #include "event/elf_lookup.h"
+#include "needs.h"
 
 #define TIMES 37
 
@@ -120,6 +121,7 @@ static uint64_t hits_of_access(const char *access, unsigned width)
 	struct perch_counter *made;
 	char text[128];
 
+	needs_breakpoints_that_fire();
 	snprintf(text, sizeof(text), "mem:%#lx/%u%s", (unsigned long)&watched[0], width, access);
 	made = counter(text);
 	assert_int_equal(perch_counter_enable(made, NULL), 0);
@@ -153,6 +155,7 @@ static void calls_are_counted(void **state)
 	char text[128];
 
 	(void)state;
+	needs_breakpoints_that_fire();
 	snprintf(text, sizeof(text), "mem:%#lx:x:u", (unsigned long)(uintptr_t)called);
 	made = counter(text);
 	call(5); /* not enabled yet */
@@ -170,6 +173,7 @@ static void a_breakpoint_is_moved(void **state)
 	char text[128];
 
 	(void)state;
+	needs_breakpoints_that_fire();
 	snprintf(text, sizeof(text), "mem:%#lx/4:w:u", (unsigned long)&watched[0]);
 	made = counter(text);
 	assert_int_equal(perch_events_parse(&events, text, NULL, &err), 0);

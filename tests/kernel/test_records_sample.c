@@ -11,6 +11,7 @@
 
 #include <perch/fields.h>
 
+#include "needs.h"
 #include "records.h"
 
 #define REGISTER(n) (UINT64_C(0x1111111111111111) * (n))
@@ -171,6 +172,7 @@ static struct perch_attr breakpoint(bool on_code, uint64_t fields)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_BREAKPOINT, 0, fields);
 
+	needs_breakpoints_that_fire();
 	attr.exclude_kernel = 1;
 	attr.bp_type = on_code ? PERCH_BREAKPOINT_X : PERCH_BREAKPOINT_W;
 	attr.bp_addr = on_code ? (uintptr_t)asm_here : (uintptr_t)data;

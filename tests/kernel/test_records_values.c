@@ -21,6 +21,7 @@ static struct perch_attr breakpoint(volatile uint64_t *at, uint64_t fields)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_BREAKPOINT, 0, fields);
 
+	needs_breakpoints_that_fire();
 	attr.exclude_kernel = 1;
 	attr.bp_type = PERCH_BREAKPOINT_W;
 	attr.bp_addr = (uintptr_t)at;
