@@ -109,6 +109,9 @@ static void use_machine(void)
 {
 	perch_machine_syscalls(machine);
 	perch_machine_set_probing(machine, perch_machine_probing(machine));
+	/* once for this machine, which keeps the answer, and each time for NULL */
+	perch_machine_breakpoints_fire(machine, NULL);
+	perch_machine_breakpoints_fire(NULL, NULL);
 	perch_sysctl_name(PERCH_SYSCTL_PARANOID);
 	perch_cpus_contains(&cpus, 0);
 }
