@@ -191,6 +191,22 @@ PERCH_API int perch_events_set_filter(struct perch_events *events, size_t from, 
 				      struct perch_machine *machine, struct perch_error *err);
 
 /**
+ * Finds a comparison in the filter of a tracepoint that the kernel accepts and that is never true.
+ *
+ * These compare a string with a field that is a pointer to user space, as filename of
+ * syscalls:sys_enter_openat: the kernel reads the string only if .ustring follows the field.
+ *
+ * @param event      a parsed event
+ * @param machine    as for perch_events_parse()
+ * @param[out] note  the comparison, with the remedy; NULL is allowed
+ * @return 1 with a note; 0 if there is none, or if the format of the tracepoint cannot be read; or
+ *         a negative errno
+ * @since Linux 5.17 for .ustring
+ */
+PERCH_API int perch_event_lint_filter(const struct perch_event *event,
+				      struct perch_machine *machine, struct perch_error *note);
+
+/**
  * Frees the events and makes the list empty.
  *
  * @param events  the list; may be empty already

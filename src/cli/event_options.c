@@ -185,6 +185,15 @@ int cli_open_error(const char *command, const struct perch_error *err)
 	return cli_error(command, cli_replace_remedy(err, &replaced));
 }
 
+void cli_note_filter(const char *command, const struct perch_event *event,
+		     struct perch_machine *machine)
+{
+	struct perch_error note;
+
+	if (perch_event_lint_filter(event, machine, &note) > 0)
+		cli_note(command, "%s; %s", note.message, note.remedy);
+}
+
 void cli_note_ignored(const char *command, const char *name, const struct perch_attr *attr,
 		      struct perch_machine *machine)
 {

@@ -33,6 +33,9 @@ const struct perch_error *cli_replace_remedy(const struct perch_error *err,
 /* Like cli_error(), for errors of opening events. */
 int cli_open_error(const char *command, const struct perch_error *err);
 
+/* Prints that the filter of a tracepoint is never true. */
+void cli_note_filter(const char *command, const struct perch_event *event,
+		     struct perch_machine *machine);
 /*
  * Prints settings of an event, with the attr to open, that have no effect although the user asked
  * for them, such as cpu-clock:pp or the weight of a software event.

@@ -55,10 +55,10 @@ static const char *skip_value(const char *at)
 
 /*
  * Copies the next field of the expression, a name before a comparison, and moves *at after its
- * value. Returns false at the end, or when the rest is not an expression: the kernel then reports
- * the error.
+ * value. *value: what follows the name. Returns false at the end, or when the rest is not an
+ * expression: the kernel then reports the error.
  */
-static bool next_field(const char **at, char name[PERCH__WORD_SIZE])
+static bool next_field(const char **at, char name[PERCH__WORD_SIZE], struct perch__span *value)
 {
 	const char *start = *at + strspn(*at, BLANKS "(!&|");
 	size_t length = name_length(start);
@@ -70,6 +70,7 @@ static bool next_field(const char **at, char name[PERCH__WORD_SIZE])
 	memcpy(name, start, length);
 	name[length] = '\0';
 	*at = skip_value(after);
+	*value = (struct perch__span){ after, (size_t)(*at - after) };
 	return true;
 }
 
@@ -145,9 +146,10 @@ static int check_fields(const char *format, const char *tracepoint, const char *
 			struct perch_error *err)
 {
 	char name[PERCH__WORD_SIZE];
+	struct perch__span value;
 	int rc = 0;
 
-	while (!rc && next_field(&filter, name)) {
+	while (!rc && next_field(&filter, name, &value)) {
 		struct perch__suggestions suggestions = { .word = name };
 		const char *event = strchr(tracepoint, ':') + 1;
 		char remedy[2 * PERCH__WORD_SIZE];
@@ -164,8 +166,12 @@ static int check_fields(const char *format, const char *tracepoint, const char *
 	return rc;
 }
 
-int perch__check_filter(const struct perch_event *event, const char *filter,
-			struct perch_machine *machine, struct perch_error *err)
+typedef int format_function(const char *format, const char *tracepoint, const char *filter,
+			    struct perch_error *err);
+
+static int with_format(const struct perch_event *event, const char *filter,
+		       struct perch_machine *machine, format_function *function,
+		       struct perch_error *err)
 {
 	char path[PATH_BYTES], tracepoint[PERCH__WORD_SIZE], *format;
 	int rc = 0;
@@ -177,8 +183,74 @@ int perch__check_filter(const struct perch_event *event, const char *filter,
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the format of '%s'", tracepoint);
 	if (perch_machine_read(NULL, path, format, FORMAT_BYTES) > 0)
-		rc = check_fields(format, tracepoint, filter, err);
+		rc = function(format, tracepoint, filter, err);
 	free(format);
+	return rc;
+}
+
+int perch__check_filter(const struct perch_event *event, const char *filter,
+			struct perch_machine *machine, struct perch_error *err)
+{
+	return with_format(event, filter, machine, check_fields, err);
+}
+
+/* True if the field is a char * that the format declares. */
+static bool is_text_pointer(const char *format, const char *wanted)
+{
+	const char *end = strstr(format, "print fmt:");
+	struct perch__span rest = { format, end ? (size_t)(end - format) : 0 };
+
+	while (rest.length) {
+		struct perch__span line = perch__span_cut(&rest, '\n');
+		struct perch__format_field field;
+
+		if (perch__is_format_field(line) && perch__split_format_field(line, &field) &&
+		    field.name.length == strlen(wanted) &&
+		    !memcmp(field.name.at, wanted, field.name.length))
+			return !field.brackets.length && field.type.length >= 6 &&
+			       !memcmp(field.type.at + field.type.length - 6, "char *", 6);
+	}
+	return false;
+}
+
+/* Pointers in arguments of system calls are those of user space. */
+static int find_user_text(const char *format, const char *tracepoint, const char *filter,
+			  struct perch_error *note)
+{
+	char name[PERCH__WORD_SIZE];
+	struct perch__span value;
+
+	while (!strncmp(tracepoint, "syscalls:", 9) && next_field(&filter, name, &value)) {
+		bool of_text = memchr(value.at, '"', value.length) ||
+			       memchr(value.at, '\'', value.length);
+
+		if (*value.at == '.' || !of_text || !is_text_pointer(format, name))
+			continue;
+		perch_error_set(
+			note, EINVAL, PERCH_ERROR_BAD_FIELD,
+			"the filter compares '%s' of '%s', a string of user space, which the "
+			"kernel does not read: it is never true",
+			name, tracepoint);
+		perch_error_remedy(note, "write %s.ustring (since Linux 5.17)", name);
+		return 1;
+	}
+	return 0;
+}
+
+int perch_event_lint_filter(const struct perch_event *event, struct perch_machine *machine,
+			    struct perch_error *note)
+{
+	struct perch_machine *own = NULL;
+	int rc = 0;
+
+	if (!event->filter)
+		return 0;
+	if (!machine)
+		rc = perch_machine_new(&own, NULL, NULL, note);
+	if (!rc)
+		rc = with_format(event, event->filter, machine ? machine : own, find_user_text,
+				 note);
+	perch_machine_free(own);
 	return rc;
 }
 
@@ -276,8 +348,13 @@ int perch_events_set_filter(struct perch_events *events, size_t from, const char
 	size_t length = strlen(filter);
 	int rc = 0;
 
-	if (!length)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "the filter is empty");
+	if (!length) {
+		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "the filter is empty");
+		perch_error_remedy(
+			err, "write comparisons as FIELD OPERATOR VALUE: 'prev_pid == 1'; the "
+			     "shell replaces a $NAME that is not set by nothing");
+		return -EINVAL;
+	}
 	if (length > PERCH__FILTER_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a filter has at most %d bytes", PERCH__FILTER_MAX);

@@ -193,6 +193,17 @@ static bool check_value(struct perch__filter *filter, const char **at, int op)
 	return true;
 }
 
+/*
+ * Without any comparison the kernel finds that first (EINVAL). Else it fails at the text that
+ * begins no name (EPERM), except at the end.
+ */
+static enum perch__filter_fault fault_without_name(const struct perch__filter *filter,
+						   const char *at)
+{
+	return *at && filter->text[strspn(filter->text, " \t\n\v\f\r()")] ? PERCH__FILTER_NO_OPERAND
+									  : PERCH__FILTER_NO_FIELD;
+}
+
 /* Checks "field operator value" and moves behind it. Returns false at the first fault. */
 static bool check_comparison(struct perch__filter *filter, const char **at, const char *format)
 {
@@ -202,7 +213,8 @@ static bool check_comparison(struct perch__filter *filter, const char **at, cons
 	while (perch__is_name_char(name.at[name.length]))
 		name.length++;
 	if (!name.length)
-		return stop(filter, PERCH__FILTER_NO_FIELD, name.at, word_length(name.at));
+		return stop(filter, fault_without_name(filter, name.at), name.at,
+			    word_length(name.at));
 	snprintf(filter->field, sizeof(filter->field), "%.*s",
 		 (int)(name.length < 64 ? name.length : 64), name.at);
 	filter->type = look_up(format, name);
@@ -237,9 +249,10 @@ static bool check_next(struct perch__filter *filter, const char **at)
 	return true;
 }
 
-static void check(struct perch__filter *filter, const char *at, const char *format)
+static void check(struct perch__filter *filter, const char *format)
 {
-	at = skip_blanks(at);
+	const char *at = skip_blanks(filter->text);
+
 	if (*at == '&' || *at == '|' || *at == '"' || *at == '\'') {
 		stop(filter, PERCH__FILTER_NO_OPERAND, at, word_length(at));
 		return;
@@ -302,7 +315,7 @@ void perch__check_filter_of(const struct perch__operation_case *o, struct perch_
 {
 	char *format;
 
-	*filter = (struct perch__filter){ .fault = PERCH__FILTER_NONE };
+	*filter = (struct perch__filter){ .fault = PERCH__FILTER_NONE, .text = o->op->filter };
 	if (!o->op->filter || !o->has_attr || o->c.attr.type != PERCH_TYPE_TRACEPOINT ||
 	    perch__filter_error(o->op->filter))
 		return;
@@ -311,7 +324,7 @@ void perch__check_filter_of(const struct perch__operation_case *o, struct perch_
 		return;
 	read_format(o, filter, format);
 	if (strncmp(filter->tracepoint, "ftrace:", 7)) /* ftrace:function has a parser of its own */
-		check(filter, o->op->filter, format);
+		check(filter, format);
 	list_fields(filter, format);
 	free(format);
 }

@@ -117,6 +117,7 @@ enum perch__filter_type {
 };
 
 struct perch__filter {
+	const char *text;
 	enum perch__filter_fault fault;
 	enum perch__filter_type type; /* of the field of the comparison at the fault */
 	char part[64];		      /* of the filter, at the fault */

@@ -200,6 +200,23 @@ fi
 if [ -r /sys/kernel/tracing/events/sched/sched_switch/id ]; then
 	refuses "a filter that the kernel refuses" 1 "event 'sched:sched_switch', filter 'prev_pid =!'" \
 		-e sched:sched_switch --filter 'prev_pid =!' -- true
+	refuses "a filter that begins without a field" 1 "'>' is where a field must be" -e sched:sched_switch --filter '> 5' -- true
+	refuses "a filter with a variable of the shell" 1 "'\$pid' is where a field must be.*the shell replaces" -e sched:sched_switch \
+		--filter '$pid == 1' -- true
+	refuses "an empty filter" 2 "the filter is empty.*FIELD OPERATOR VALUE" -e sched:sched_switch --filter '' -- true
+fi
+if [ -r /sys/kernel/tracing/events/syscalls/sys_enter_openat/id ]; then
+	record -e syscalls:sys_enter_openat --filter 'filename ~ "*x*" && dfd != 1' -- true &&
+		grep -q "compares 'filename' of 'syscalls:sys_enter_openat', a string of user space.*write filename.ustring" out
+	report $? "a filter that is never true is noted"
+	if record -e syscalls:sys_enter_openat --filter 'filename.ustring ~ "*"' -- true; then
+		[ "$(count SAMPLE)" -ge 1 ] && ! grep -q "user space" out
+		report $? "... one with .ustring is not, and selects samples"
+	else
+		skip "a filter with .ustring" "before Linux 5.17"
+	fi
+fi
+if [ -r /sys/kernel/tracing/events/sched/sched_switch/id ]; then
 	refuses "a filter with a misspelled field" 2 "no field 'prev_pd'.*Did you mean prev_pid?" \
 		-e sched:sched_switch --filter 'prev_pd > 0' -- true
 	for filter in 'common_pid != 7 && cpu >= 0' 'prev_comm != "a && zork > 1"' '!(prev_pid & 1) || next_comm ~ "x*"' \

@@ -571,6 +571,10 @@ static void filters(void **state)
 		{ "sig == 1 & 2", EPERM, "'&' follows a comparison" },
 		{ "&& sig == 1", EPERM, "where a field must be" },
 		{ "sig == 1 && && sig == 2", EPERM, "where a field must be" },
+		{ "> 5", EPERM, "'>' is where a field must be" },
+		{ "$sig == 1", EPERM, "'$sig' is where a field must be" },
+		{ "sig == 1 && > 5", EPERM, "'>' is where a field must be" },
+		{ "(sig == 1 && )", EPERM, "')' is where a field must be" },
 		{ "()", EINVAL, "a field is missing before ')'" },
 	};
 

@@ -328,6 +328,41 @@ static void checks_fields_of_filters(void **state)
 	}
 }
 
+/* A comparison with a string of user space is found, one with .ustring or with its address is not.
+ */
+static void finds_filters_that_are_never_true(void **state)
+{
+	static const struct {
+		const char *filter, *found;
+	} filters[] = {
+		{ "filename ~ '*x'", "'filename'" },
+		{ "args == 1 && filename == \"a\"", "'filename'" },
+		{ "filename.ustring ~ '*x'", NULL },
+		{ "filename == 1", NULL },
+		{ "text ~ 'x'", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
+		struct perch_events events;
+		struct perch_error note;
+		int found;
+
+		assert_int_equal(
+			perch_events_parse(&events, "syscalls:sys_enter_open", machine, NULL), 0);
+		assert_int_equal(perch_event_lint_filter(&events.event[0], machine, &note), 0);
+		assert_int_equal(
+			perch_events_set_filter(&events, 0, filters[i].filter, machine, NULL), 0);
+		found = perch_event_lint_filter(&events.event[0], machine, &note);
+		assert_int_equal(found, filters[i].found != NULL);
+		if (found) {
+			assert_non_null(strstr(note.message, filters[i].found));
+			assert_non_null(strstr(note.remedy, "filename.ustring"));
+		}
+		perch_events_clear(&events);
+	}
+}
+
 static void combines_filters(void **state)
 {
 	struct perch_events events;
@@ -587,6 +622,7 @@ int main(void)
 		cmocka_unit_test(refuses_too_many_matches),
 		cmocka_unit_test(sets_filters),
 		cmocka_unit_test(checks_fields_of_filters),
+		cmocka_unit_test(finds_filters_that_are_never_true),
 		cmocka_unit_test(combines_filters),
 		cmocka_unit_test(reports_wrong_terms),
 		cmocka_unit_test(limits_number_of_terms),

@@ -232,7 +232,8 @@ static void print_missing_deferral(const struct perch_sampler *sampler,
 		 release.text);
 }
 
-static void print_ignored(const struct perch_sampler *sampler, struct perch_machine *machine)
+static void print_ignored(const struct perch_sampler *sampler, const struct perch_events *events,
+			  struct perch_machine *machine)
 {
 	const struct perch_attr *attr;
 	const uint64_t *ids;
@@ -241,6 +242,8 @@ static void print_ignored(const struct perch_sampler *sampler, struct perch_mach
 
 	for (size_t i = 0; (attr = perch_sampler_event(sampler, i, &name, &ids, &nr)); i++)
 		cli_note_ignored(RECORD_COMMAND, name, attr, machine);
+	for (size_t i = 0; i < events->nr; i++)
+		cli_note_filter(RECORD_COMMAND, &events->event[i], machine);
 }
 
 /* Prints weak groups that the kernel refused as groups. */
@@ -313,7 +316,7 @@ int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan
 	if (!options->quiet) {
 		print_missing_deferral(*sampler, plan, options);
 		print_broken_groups(*sampler, &plan->events);
-		print_ignored(*sampler, options->machine);
+		print_ignored(*sampler, &plan->events, options->machine);
 	}
 	return 0;
 }

@@ -115,9 +115,12 @@ static void note_ignored(const struct stat_job *stat)
 	if (stat->options.quiet || stat->options.separator || stat->options.json)
 		return;
 	for (size_t i = 0; i < stat->nr_parts; i++)
-		for (size_t j = 0; j < stat->part[i].events.nr; j++)
-			cli_note_ignored(STAT_COMMAND, stat->part[i].events.event[j].name,
-					 &stat->part[i].events.event[j].attr, stat->machine);
+		for (size_t j = 0; j < stat->part[i].events.nr; j++) {
+			const struct perch_event *event = &stat->part[i].events.event[j];
+
+			cli_note_ignored(STAT_COMMAND, event->name, &event->attr, stat->machine);
+			cli_note_filter(STAT_COMMAND, event, stat->machine);
+		}
 }
 
 static int close_output(struct stat_job *stat)
