@@ -66,7 +66,7 @@ fi
 core=$work/core
 # shellcheck disable=SC2086
 try "-Dprofile=false, musl-gcc: configured" \
-	env CC=musl-gcc meson setup $fast -Dprofile=false -Dwerror=true -Dman=disabled "$core" "$PERCH_SOURCE_ROOT"
+	env CC=musl-gcc meson setup $fast -Dprofile=false -Dtests=disabled -Dwerror=true -Dman=disabled "$core" "$PERCH_SOURCE_ROOT"
 try "-Dprofile=false, musl-gcc: built without headers of the kernel" ninja -C "$core"
 try "-Dprofile=false: installed" meson install -C "$core" --no-rebuild --destdir "$work/root"
 (cd "$PERCH_SOURCE_ROOT" && sed -n '/^perch_headers/,/^)/s/.*'"'"'\(.*\.h\)'"'"'.*/\1/p' include/perch/meson.build) |
