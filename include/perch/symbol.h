@@ -343,6 +343,28 @@ PERCH_API int perch_symbols_frames(struct perch_symbols *symbols, const struct p
 				   uint64_t offset, const struct perch_symbol_frame **frames);
 
 /**
+ * Returns the function of a return address: the one with the call. It is that of the address, but
+ * where the address is the start of a function or in no function, and a call is before it: the call
+ * of a function that does not return may be the end of its caller. If the bytes before the address
+ * are no call, as those of data that a JIT compiler writes before a function, or none are available
+ * and a JIT compiler made the code, the address itself counts.
+ *
+ * @param symbols  the symbols
+ * @param dso      the DSO
+ * @param offset   the return address, as an offset in the DSO
+ * @param symbol   the result of perch_symbols_find() for it
+ * @return the function; NULL if there is none; valid until perch_symbols_free()
+ */
+PERCH_API const struct perch_symbol *perch_symbols_caller(struct perch_symbols *symbols,
+							  const struct perch_dso *dso,
+							  uint64_t offset,
+							  const struct perch_symbol *symbol);
+
+/** Returns true for a function that handlers of signals return to; NULL is none. What it "calls" is
+ * a handler, and what is below it was interrupted. */
+PERCH_API bool perch_symbol_is_signal_return(const struct perch_symbol *symbol);
+
+/**
  * Returns the name of a DSO as perf displays it: the base name of a file, "[kernel.kallsyms]",
  * "[vdso]", "[module]", "[JIT] tid 123". The kernel is "[kernel.vmlinux]" if the recorder found its
  * ELF file, and "[unknown]" if the recording has no map of it and this machine no symbols.

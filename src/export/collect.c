@@ -144,7 +144,7 @@ void perch__collect_callers(struct perch_export *export)
 			perch_session_address(export->session, export->stack[node->parent].address);
 		if (address->cpumode_char == caller->cpumode_char &&
 		    !(has_calls && perch__is_user_mode(address->cpumode_char)) &&
-		    !perch__export_is_signal_return(address->symbol))
+		    !perch_symbol_is_signal_return(address->symbol))
 			export->stack[node->parent].calls = true;
 	}
 }

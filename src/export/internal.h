@@ -188,7 +188,8 @@ struct perch_export {
 	size_t nr_events;
 	/* of folded stacks, of the samples of the Firefox Profiler; NO_INDEX: none */
 	uint32_t main_event;
-	struct page *text;		/* stacks of perch_export_add_text(); NULL: none */
+	bool as_text;	   /* a return address is named as in the output of perf script */
+	struct page *text; /* stacks of perch_export_add_text(); NULL: none */
 	uint64_t first_time, last_time; /* ns; 0 if samples have no time */
 
 	struct stack_node *stack;
@@ -237,9 +238,6 @@ int perch__markers_end(struct perch_export *export);
 void perch__markers_clear(struct markers *markers);
 
 /* ---- frames.c: the functions at an address ---- */
-
-/* True for a function that handlers of signals return to. */
-bool perch__export_is_signal_return(const struct perch_symbol *symbol);
 
 /*
  * Returns the functions at an address, innermost first: the inlined ones, then the function of

@@ -45,6 +45,12 @@ def mapping(pid, start, size, offset, name, misc=USER):
     return record(1, misc, struct.pack("=IIQQQ", pid, pid, start, size, offset) + text(name.encode()) + TRAILER)
 
 
+def identified_mapping(pid, start, size, offset, name, build_id):
+    """A mapping of a file with a build id of 20 bytes."""
+    body = struct.pack("=IIQQQB3x20sII", pid, pid, start, size, offset, 20, build_id, 5, 2)
+    return record(10, USER | 1 << 14, body + text(name.encode()) + TRAILER)
+
+
 def sample(chain, event=1, period=1, pid=1, tid=None, cpu=0, time=1, misc=USER, ip=None):
     """chain: words from the innermost on, with their markers."""
     address = ip if ip is not None else next(word for word in chain if word < 2 ** 64 - 4096)

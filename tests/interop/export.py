@@ -469,7 +469,12 @@ def check_noreturn(directory):
                   " ".join(flags + options), found)
         if flags[0].endswith("1"):
             _, out, _ = run(PERCH, "script", "-i", path, "-F", "ip,sym")
-            check(re.search(r" hot\n.* after\n", out), "the return address is in the next function", out[:300])
+            check(re.search(r" hot\n.* after\n", out), "script: the return address is in the next function, as in perf", out[:300])
+            with open("noreturn.txt", "w", encoding="utf-8") as file:
+                file.write(run(PERCH, "script", "-i", path)[1])
+            _, out, _ = run(PERCH, "flamegraph", "-i", path, "--diff", "noreturn.txt", "--svg", "-o", "-")
+            changes = re.findall(r"<title>[^<]*\) ([-+][^<]*)</title>", out)
+            check(len(changes) > 3 and set(changes) == {"+0.00%"}, "flamegraph: a recording does not differ from its text", changes)
 
 
 NOT_CALLED = r"""

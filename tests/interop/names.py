@@ -53,11 +53,14 @@ MAP = """7f0000001000 100 LA;::f->LB;::g->LC;::h
 7f0000001200 100 Ptr::operator->Other::name
 7f0000001300 100 com.A::plain
 7f0000001400 100 camlStdlib__List__map_236
+7f0000001600 20 normal_exit/0-CodeInfoPrologue
+7f0000001620 20 normal_exit/0
 7f0000001500 100 Ljava/lang/String;indexOf([CIILjava/lang/String;)I
 """
 # addresses from the innermost on, and the frames that they are
 JIT_FRAMES = {0x7f0000001010: ["LC;::h", "LB;::g", "LA;::f"], 0x7f0000001110: ["Ptr<X>::operator->"], 0x7f0000001210: ["Ptr::operator->Other::name"],
               0x7f0000001310: ["com.A::plain"], 0x7f0000001410: ["Stdlib.List.map_236"],
+              0x7f0000001620: ["normal_exit/0"],
               0x7f0000001510: ["class java.lang.String.indexOf(char[], int, int, class java.lang.String)"]}
 
 
@@ -104,8 +107,57 @@ def check_views():
     check(all(name in rows for name in named), "report: rows", rows)
 
 
+# Each function but callee() ends before the next one begins, at the address to which callee() returns.
+CALLS = {"x86_64": """.globl _start
+.macro function name
+.type \\name, @function
+\\name:
+.endm
+function callee
+	ret
+.size callee, . - callee
+function jumps
+	jmp callee
+.size jumps, . - jumps
+function after_jump
+	nop
+.size after_jump, . - after_jump
+function calls
+	call callee
+.size calls, . - calls
+function after_call
+	nop
+.size after_call, . - after_call
+function calls_memory
+	call *0x12345678(,%rax,8)
+.size calls_memory, . - calls_memory
+function after_memory
+	nop
+.size after_memory, . - after_memory
+_start:
+"""}
+
+
+def check_callers():
+    """Exports have the function with the call; the address itself counts where the bytes before it are no call."""
+    source = CALLS.get(os.uname().machine)
+    if not source:
+        print("ok - callers # skip no program for this machine")
+        return
+    with open("calls.s", "w", encoding="utf-8") as file:
+        file.write(source)
+    subprocess.run(["gcc", "-nostdlib", "-static", "-no-pie", "-Wl,-Ttext=0x401000,--build-id=0x" + "42" * 20, "-o", "calls", "calls.s"], check=True)
+    symbols = {line.split()[2]: int(line.split()[0], 16) for line in subprocess.run(["nm", "calls"], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()}
+    records = [built.comm(1, b"calls"), built.identified_mapping(1, 0x401000, 0x1000, 0x1000, os.path.abspath("calls"), b"\x42" * 20)]
+    for name, expected in (("after_jump", "after_jump"), ("after_call", "calls"), ("after_memory", "calls_memory")):
+        built.write("calls.data", [*records, built.sample([built.CONTEXT_USER, symbols["callee"], symbols[name]])])
+        stacks = run("export", "-i", "calls.data", "--format", "folded")
+        check(stacks == f"calls;{expected};callee 1\n", f"the caller at {name}()", stacks)
+
+
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     check_long_names()
     check_views()
+    check_callers()
 sys.exit(1 if cases.failed else 0)
