@@ -312,6 +312,14 @@ struct row {
  */
 void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint64_t *end);
 
+/* ---- trampoline.c ---- */
+
+/*
+ * Sets the rules of a row, but for its span, if the address is that of a trampoline of Python.
+ * Returns false if it is not.
+ */
+bool perch__trampoline_row(struct row *row, const struct rules *rules, uint64_t offset);
+
 /* ---- rows.c ---- */
 
 /* Addresses whose row is known, by their offsets. */

@@ -290,6 +290,8 @@ void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint
 	row->narrow = architecture->word == sizeof(uint32_t);
 	if (row->dso->jitdump)
 		make_jit_row(row, offset, architecture);
+	else if (perch__trampoline_row(row, rules, offset))
+		find_span(row);
 	if (!perch__rules_address(rules, offset, &address))
 		return;
 	if (rules->eh_frame)
