@@ -401,7 +401,7 @@ struct perch_cpus {
 	int *cpu;  /**< the numbers */
 };
 /**
- * Reads the online CPUs.
+ * Reads the online CPUs: from sysfs, or without it from /proc/stat, as in a chroot.
  *
  * @param machine    the machine, not NULL
  * @param[out] cpus  the CPUs, owned by the machine

@@ -113,6 +113,41 @@ int perch__read_cpus(struct perch_machine *machine, const char *path, struct per
 	return perch_cpus_parse(cpus, text, err);
 }
 
+#define STAT_BYTES (1u << 20) /* the lines of 8192 CPUs are first */
+
+/* Adds the CPUs of the lines "cpu0 ..." at the start of /proc/stat, the online ones. */
+static int parse_stat(const char *text, struct perch_cpus *cpus)
+{
+	int rc = 0;
+
+	while (!rc && !strncmp(text, "cpu", 3)) {
+		unsigned long cpu = strtoul(text + 3, NULL, 10);
+
+		if (isdigit((unsigned char)text[3]) && cpu < MAX_CPUS)
+			rc = add_range(cpus, cpu, cpu);
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	sort_unique(cpus);
+	return rc;
+}
+
+/* A chroot or a container may have no /sys. Returns false if /proc/stat has no CPUs either. */
+static bool read_cpus_of_stat(struct perch_machine *machine, struct perch_cpus *cpus)
+{
+	char *text = malloc(STAT_BYTES);
+	int rc = -ENOMEM;
+
+	*cpus = (struct perch_cpus){ 0 };
+	if (text && perch_machine_read(machine, "/proc/stat", text, STAT_BYTES) > 0)
+		rc = parse_stat(text, cpus);
+	free(text);
+	if (!rc && cpus->nr)
+		return true;
+	perch_cpus_clear(cpus);
+	return false;
+}
+
 int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **cpus,
 		       struct perch_error *err)
 {
@@ -121,7 +156,7 @@ int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **
 	if (!machine->cpus_valid) {
 		rc = perch__read_cpus(machine, "/sys/devices/system/cpu/online", &machine->cpus,
 				      err);
-		if (rc)
+		if (rc && (rc != -ENOENT || !read_cpus_of_stat(machine, &machine->cpus)))
 			return rc;
 		machine->cpus_valid = true;
 	}

@@ -414,9 +414,45 @@ static void reads_local_machine(void **state)
 	perch_machine_free(local);
 }
 
+/* A chroot without sysfs: the CPUs are those of /proc/stat. */
+static void finds_cpus_without_sysfs(void **state)
+{
+	static const struct {
+		const char *stat;
+		size_t nr;
+		int cpus[3];
+	} rows[] = {
+		{ "cpu  1 2 3\ncpu0 1 2 3\ncpu2 1 2 3\ncpu3 1\nintr 5\ncpu4 1\n", 3, { 0, 2, 3 } },
+		{ "cpu  1 2 3\ncpu1", 1, { 1 } },
+		{ "cpu  1 2 3\ncpu99999999999 1\ncpux 1\n", 0, { 0 } },
+		{ "", 0, { 0 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct tree_file file = { "/proc/stat", rows[i].stat };
+		struct perch_machine *chroot_machine;
+		const struct perch_cpus *cpus;
+		char tree[PATH_MAX];
+		int rc;
+
+		tree_make(tree, &file, 1);
+		assert_int_equal(perch_machine_new(&chroot_machine, tree, NULL, NULL), 0);
+		rc = perch_machine_cpus(chroot_machine, &cpus, NULL);
+		assert_int_equal(rc, rows[i].nr ? 0 : -ENOENT);
+		if (!rc) {
+			assert_int_equal(cpus->nr, rows[i].nr);
+			assert_memory_equal(cpus->cpu, rows[i].cpus, cpus->nr * sizeof(int));
+		}
+		perch_machine_free(chroot_machine);
+		tree_remove(tree);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_cpus_without_sysfs),
 		cmocka_unit_test(reads_release),
 		cmocka_unit_test(reads_sysctls),
 		cmocka_unit_test(reads_capabilities_and_limits),
