@@ -162,6 +162,17 @@ elif [ -d "$cgroups-a" ]; then
 	stat -x, -a -e task-clock,page-faults --for-each-cgroup $a,$b,$a,$a -- true
 	[ $? -eq 0 ] && [ "$(cut -d, -f3,4 out | tr '\n' ' ')" = "task-clock,$a page-faults,$a task-clock,$b page-faults,$b " ]
 	report $? "a cgroup that is given twice is counted once"
+	stat -x, -a -e task-clock --for-each-cgroup "^perch-test-$$-[ab]\$" -- true
+	[ "$(cut -d, -f4 out | tr '\n' ' ')" = "$a $b " ]
+	report $? "--for-each-cgroup takes a regular expression"
+	stat -x, -a -e task-clock --for-each-cgroup "$b,perch-test-$$-(a|b)" -- true
+	[ "$(cut -d, -f4 out | tr '\n' ' ')" = "$b $a " ]
+	report $? "... beside a name"
+	for pattern in "^no-such-cgroup.*:no cgroup below" "a[:not a regular expression"; do
+		stat -a -e task-clock --for-each-cgroup "${pattern%:*}" -- true
+		[ $? -eq 2 ] && grep -q "${pattern##*:}" out
+		report $? "... refuses ${pattern%:*}"
+	done
 	stat -x, -C 0 -A -e task-clock -G $a -- sh -c "$work"
 	grep -q "^CPU0,.*,$a," out && [ "$(wc -l < out)" -eq 1 ]
 	report $? "-G with -C counts a cgroup on one CPU"

@@ -10,6 +10,7 @@
  *	stat_lines.c  stat_reasons.c              order and prefix of lines, -x and -j; reasons
  *	stat_control.c  stat_wait.c               --control; waiting, signals
  *	stat_events.c  stat_target.c              events and lines; targets and groups
+ *	stat_cgroups.c                            names and patterns of --for-each-cgroup
  *	stat_metrics.c                            metrics of lines (metrics.h)
  *	stat_aggregate.c                          counts added up by line and group
  */
@@ -188,6 +189,9 @@ int stat_add_cgroups(void *value, const char *names, bool negated);
  */
 int stat_complete_events(struct stat_job *stat);
 void stat_free_events(struct stat_job *stat);
+
+/* stat_cgroups.c: fills for_each. Returns 0, or the exit status after it printed an error. */
+int stat_choose_cgroups(struct stat_job *stat);
 
 /*
  * stat_target.c: sets the targets of each part, the groups and the cells. Returns 0, or the exit

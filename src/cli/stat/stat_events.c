@@ -157,43 +157,6 @@ static int add_lines(struct stat_job *stat, const char *cgroup)
 	return status;
 }
 
-static bool named_before(const struct stat_job *stat, const char *name)
-{
-	for (size_t i = 0; i < stat->nr_for_each; i++)
-		if (!strcmp(stat->for_each[i], name))
-			return true;
-	return false;
-}
-
-/* --for-each-cgroup: a list of names without duplicates. */
-static int split_cgroup_names(struct stat_job *stat)
-{
-	const char *rest = stat->options.for_each_cgroup;
-
-	while (rest) {
-		char *name = cli_next_name(&rest), **added;
-
-		if (!name)
-			return no_memory();
-		if (named_before(stat, name)) {
-			free(name);
-			continue;
-		}
-		added = PERCH__ARRAY_APPEND(stat->for_each, stat->nr_for_each,
-					    stat->for_each_capacity);
-		if (!added) {
-			free(name);
-			return no_memory();
-		}
-		*added = name;
-		if (!*name)
-			return cli_usage_error(STAT_COMMAND,
-					       "--for-each-cgroup %s has an empty name",
-					       stat->options.for_each_cgroup);
-	}
-	return 0;
-}
-
 /* --metric-only without ratios prints blank lines, as perf does. A note explains it. */
 static void warn_no_metrics(const struct stat_job *stat)
 {
@@ -213,7 +176,7 @@ int stat_complete_events(struct stat_job *stat)
 	if (!status && stat->cgroups_first && stat->events.nr)
 		status = assign_cgroups(stat, stat->cgroups_first);
 	if (!status)
-		status = split_cgroup_names(stat);
+		status = stat_choose_cgroups(stat);
 	if (status)
 		return status;
 	if (!stat->options.no_inherit)

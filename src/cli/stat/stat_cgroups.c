@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* The names of --for-each-cgroup: those of cgroups, and regular expressions over them, as in perf.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <limits.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "stat.h"
+
+static int no_memory(void)
+{
+	return cli_no_memory(STAT_COMMAND);
+}
+
+static bool named_before(const struct stat_job *stat, const char *name)
+{
+	for (size_t i = 0; i < stat->nr_for_each; i++)
+		if (!strcmp(stat->for_each[i], name))
+			return true;
+	return false;
+}
+
+/* Adds a name, which is freed with the others. */
+static int add_name(struct stat_job *stat, char *name)
+{
+	char **added;
+
+	if (!name)
+		return no_memory();
+	if (named_before(stat, name)) {
+		free(name);
+		return 0;
+	}
+	added = PERCH__ARRAY_APPEND(stat->for_each, stat->nr_for_each, stat->for_each_capacity);
+	if (!added) {
+		free(name);
+		return no_memory();
+	}
+	*added = name;
+	return 0;
+}
+
+static int by_name(const FTSENT **one, const FTSENT **other)
+{
+	return strcmp((*one)->fts_name, (*other)->fts_name);
+}
+
+/* Adds the cgroups below the mount point of which the path there matches. */
+static int add_matches(struct stat_job *stat, char *mount, const regex_t *regex)
+{
+	char *const roots[] = { mount, NULL };
+	size_t length = strlen(mount);
+	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, by_name);
+	FTSENT *entry;
+	int status = 0;
+
+	if (!tree)
+		return no_memory();
+	while (!status && (entry = fts_read(tree))) {
+		const char *name = entry->fts_path + length;
+
+		if (entry->fts_info == FTS_D && *name == '/' &&
+		    !regexec(regex, name + 1, 0, NULL, 0))
+			status = add_name(stat, strdup(name + 1));
+	}
+	fts_close(tree);
+	return status;
+}
+
+static int add_pattern(struct stat_job *stat, const char *pattern, char *mount)
+{
+	size_t before = stat->nr_for_each;
+	char why[128];
+	regex_t regex;
+	int status, rc = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
+
+	if (rc == REG_ESPACE)
+		return no_memory();
+	if (rc) {
+		regerror(rc, &regex, why, sizeof(why));
+		return cli_usage_error(STAT_COMMAND,
+				       "--for-each-cgroup %s: not a regular expression: %s",
+				       pattern, why);
+	}
+	status = add_matches(stat, mount, &regex);
+	regfree(&regex);
+	if (status || stat->nr_for_each > before)
+		return status;
+	return cli_usage_error(STAT_COMMAND,
+			       "--for-each-cgroup %s: no cgroup below %s has a path that matches "
+			       "this regular expression",
+			       pattern, mount);
+}
+
+/* A name with characters of expressions is one, unless a cgroup has it. */
+static bool is_pattern(const char *name, const char *mount)
+{
+	char path[PATH_MAX];
+
+	if (!strpbrk(name, "{}[]()|*+?^$"))
+		return false;
+	return snprintf(path, sizeof(path), "%s/%s", mount, name) >= (int)sizeof(path) ||
+	       access(path, F_OK);
+}
+
+int stat_choose_cgroups(struct stat_job *stat)
+{
+	const char *rest = stat->options.for_each_cgroup;
+	char mount[PATH_MAX] = "";
+	int status = 0;
+
+	/* without cgroups, opening the events says so */
+	if (rest && perch_machine_cgroups(stat->machine, mount, sizeof(mount), NULL) < 0)
+		*mount = '\0';
+	while (!status && rest) {
+		char *name = cli_next_name(&rest);
+
+		if (!name)
+			return no_memory();
+		if (!*name) {
+			status = cli_usage_error(STAT_COMMAND,
+						 "--for-each-cgroup %s has an empty name",
+						 stat->options.for_each_cgroup);
+			free(name);
+		} else if (*mount && is_pattern(name, mount)) {
+			status = add_pattern(stat, name, mount);
+			free(name);
+		} else {
+			status = add_name(stat, name);
+		}
+	}
+	return status;
+}
