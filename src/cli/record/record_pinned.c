@@ -183,28 +183,58 @@ static void pin_root(struct record_pinned *pinned, uint32_t pid)
 		(struct record_pinned_root){ leave_mount(fd), status.st_dev, status.st_ino };
 }
 
-void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t index)
+static bool is_in_memory(const struct record_dso *dso)
 {
-	struct record_dso *dso = &dsos->dso[index];
+	return !strncmp(dso->path, "/memfd:", 7);
+}
+
+/* Opens the file that the process has mapped. */
+static int open_mapped(const struct record_pinned *pinned, const struct record_dso *dso)
+{
 	char path[PATH_MAX + 64];
 	int fd = -1;
 
-	if (dso->path[0] != '/' || dso->pinned || dso->attempts == UINT8_MAX ||
-	    pinned->nr >= pinned->limit)
-		return;
-	dso->attempts++;
 	/* this needs root; it finds a file that was deleted, and walks along no path */
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, dso->pid,
 		 dso->start, dso->end);
 	if (pinned->map_files)
 		fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0) {
-		if (snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root%s", dso->pid, dso->path) >=
+	if (fd < 0 && !is_in_memory(dso) &&
+	    snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root%s", dso->pid, dso->path) <
 		    (int)sizeof(path))
-			return;
+		fd = open(path, O_PATH | O_CLOEXEC);
+	/* the program itself, for other users than root; it is used only if it has the build id */
+	if (fd < 0 && is_in_memory(dso)) {
+		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", dso->pid);
 		fd = open(path, O_PATH | O_CLOEXEC);
 	}
-	if (fd >= 0 && !may_pin(pinned, dso->pid, fd, S_IFREG)) {
+	return fd;
+}
+
+/* A file in memory is on no mount that could be unmounted. */
+static bool may_pin_file(const struct record_pinned *pinned, const struct record_dso *dso, int fd)
+{
+	struct stat status;
+
+	if (is_in_memory(dso))
+		return !fstat(fd, &status) && S_ISREG(status.st_mode);
+	return may_pin(pinned, dso->pid, fd, S_IFREG);
+}
+
+void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t index)
+{
+	struct record_dso *dso = &dsos->dso[index];
+	int fd;
+
+	if (dso->path[0] != '/' || dso->pinned || dso->attempts == UINT8_MAX ||
+	    pinned->nr >= pinned->limit)
+		return;
+	/* memory of compilers stays in use while it is open, and is no ELF file */
+	if (is_in_memory(dso) && !dso->build_id_size)
+		return;
+	dso->attempts++;
+	fd = open_mapped(pinned, dso);
+	if (fd >= 0 && !may_pin_file(pinned, dso, fd)) {
 		close(fd);
 		dso->attempts = UINT8_MAX;
 		return;
