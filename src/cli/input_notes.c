@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <perch/jitdump.h>
+#include "jit_advice.h"
 #include "input.h"
 #include "options.h"
 
@@ -73,30 +74,46 @@ static bool has_unusable_jitdump(const struct cli_input *input, const struct per
 	return false;
 }
 
+#define REMEDY_BYTES 1024
+
+/* The name of the first thread of the process that a map file is of. */
+static const char *program_of_map(const struct cli_input *input, const struct perch_dso *dso,
+				  uint32_t *pid)
+{
+	const struct perch_thread *thread;
+
+	if (sscanf(dso->path, "/tmp/perf-%" SCNu32 ".map", pid) != 1)
+		return NULL;
+	thread = perch_processes_thread(perch_session_processes(input->session), *pid, *pid);
+	return thread ? perch_thread_comm(thread) : NULL;
+}
+
 /* What would make a map file usable. A copy would be newer than the recording, and not be used,
  * except below the directory of --symfs. */
-static const char *map_remedy(const struct perch_dso *dso, enum perch_symbols_reason reason,
-			      char remedy[512])
+static const char *map_remedy(const struct cli_input *input, const struct perch_dso *dso,
+			      enum perch_symbols_reason reason, char remedy[REMEDY_BYTES])
 {
 	bool other = reason == PERCH_SYMBOLS_OTHER_PIDS,
 	     unknown = !dso->pid_namespace && reason == PERCH_SYMBOLS_NO_FILE;
+	char advice[512];
+	uint32_t pid = 0;
 	int length = 0;
 
 	if (reason == PERCH_SYMBOLS_LATER_MAP)
-		snprintf(remedy, 512,
+		snprintf(remedy, REMEDY_BYTES,
 			 "if it is that of this process, copy it to DIR%.40s and report with "
 			 "--symfs DIR, with copies of the other files below DIR",
 			 dso->path);
 	else if (reason == PERCH_SYMBOLS_OTHER_OWNER)
-		snprintf(remedy, 512, FORCE_REMEDY);
+		snprintf(remedy, REMEDY_BYTES, FORCE_REMEDY);
 	else if (!other)
-		length = snprintf(remedy, 512,
+		length = snprintf(remedy, REMEDY_BYTES,
 				  "if it is code of a JIT compiler, run the program with its "
-				  "option that writes this file (node --perf-basic-prof, "
-				  "python3.12 -X perf, java -XX:+UnlockDiagnosticVMOptions "
-				  "-XX:+DumpPerfMapAtExit)");
+				  "option that writes this file (%s)",
+				  cli_jit_advice(program_of_map(input, dso, &pid), pid, advice,
+						 sizeof(advice)));
 	if (other || unknown)
-		snprintf(remedy + length, 512 - (size_t)length,
+		snprintf(remedy + length, REMEDY_BYTES - (size_t)length,
 			 "%sreport while the process runs, or rename (mv) its "
 			 "/tmp/perf-N.map to %.40s",
 			 other ? "" : "; if it ran in another pid namespace (container), ",
@@ -113,7 +130,7 @@ static void print_generated_code(const struct cli_input *input, const struct per
 	const char *error = perch_symbols_error(symbols, dso);
 	uint64_t misses = perch_symbols_misses(symbols, dso);
 	uint64_t damaged = perch_symbols_damaged_lines(symbols, dso);
-	char remedy[512];
+	char remedy[REMEDY_BYTES];
 
 	/* a jitdump that cannot be used has its own note, with the reason */
 	if (misses && !damaged && has_unusable_jitdump(input, dso))
@@ -129,7 +146,8 @@ static void print_generated_code(const struct cli_input *input, const struct per
 		cli_note(input->command, "%" PRIu64 " %s of %s %s no name (%s): %s", misses,
 			 cli_word(misses, "address", "addresses"),
 			 perch_symbols_dso_name(symbols, dso), cli_word(misses, "has", "have"),
-			 error, map_remedy(dso, perch_symbols_error_reason(symbols, dso), remedy));
+			 error,
+			 map_remedy(input, dso, perch_symbols_error_reason(symbols, dso), remedy));
 	else if (misses)
 		cli_note(input->command, "%" PRIu64 " %s of %s %s no name in %s", misses,
 			 cli_word(misses, "address", "addresses"),

@@ -292,8 +292,13 @@ def check_generated_code():
                                           run(program, "script", "-i", "jit.data").stdout, re.M))) for program in (PERF, PERCH))
     check(theirs == ours and len(ours) >= 2, "generated code without symbols: script as in perf", (theirs, ours))
     note = run(PERCH, "report", "-i", "jit.data", "--stdio").stderr
-    check(re.search(r"\d+ address(?:es)? of \[JIT\] tid \d+ ha(?:ve|s) no name \(/tmp/perf-\d+\.map: no such file\): .*--perf-basic-prof.* -XX:\+UnlockDiagnosticVMOptions -XX:\+DumpPerfMapAtExit",
+    check(re.search(r"\d+ address(?:es)? of \[JIT\] tid \d+ ha(?:ve|s) no name \(/tmp/perf-\d+\.map: no such file\): .*--perf-basic-prof.* -XX:\+UnlockDiagnosticVMOptions -XX:\+DumpPerfMapAtExit, or while it runs 'jcmd \d+ Compiler\.perfmap'; erl \+JPperf true; php -d opcache\.jit_debug=48; mono --jitmap; qemu -perfmap",
                     note), "generated code without symbols: what would help", note)
+    shutil.copy("jit", "beam.smp")
+    if record("beam.data", "-e", "cpu-clock:u", "-g", "--", "./beam.smp"):
+        note = run(PERCH, "report", "-i", "beam.data", "--stdio").stderr
+        check(re.search(r"no name \(/tmp/perf-\d+\.map: no such file\): .*\(erl \+JPperf true\)", note) and "java" not in note,
+              "... by the name of the program", note)
     if record("named.data", "-e", "cpu-clock:u", "-g", "--", "./jit", "named"):
         check_named_code()
     if os.geteuid() == 0:
