@@ -322,7 +322,9 @@ struct perch_reader_damage {
  * It may be a file, a piped recording, or a directory of `perf record --threads`: its files become
  * one stream of records. Compressed records need libzstd at build time.
  *
- * Input from a pipe is read to its end first, into an unnamed file in $TMPDIR or /var/tmp.
+ * Input from a pipe is read to its end first, into an unnamed file in $TMPDIR or /var/tmp. So is
+ * what a file that is compressed by gzip, xz or zstd has, up to 256 times its size and 64 MiB, and
+ * as far as 64 MiB of the disk stay free.
  *
  * Files are mapped. If another program truncates a file, reading it raises SIGBUS, as with any
  * mapped file. Other changes are safe.
@@ -337,6 +339,12 @@ struct perch_reader_damage {
  */
 PERCH_API int perch_reader_open(struct perch_reader **reader, const char *path,
 				enum perch_order order, struct perch_error *err);
+
+/**
+ * Returns true for a regular file that begins as a recording, also if it is compressed. Files that
+ * cannot be read are none.
+ */
+PERCH_API bool perch_is_recording(const char *path);
 
 /**
  * Opens a recording by a descriptor, as perch_reader_open() does by a path.

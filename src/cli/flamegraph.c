@@ -57,7 +57,7 @@ static bool is_recording(const char *path)
 		path = "/dev/stdin";
 	if (stat(path, &status) || S_ISDIR(status.st_mode))
 		return true;
-	return S_ISREG(status.st_mode) && (access(path, R_OK) || cli_input_has_magic(path));
+	return S_ISREG(status.st_mode) && (access(path, R_OK) || perch_is_recording(path));
 }
 
 /* Returns 0, or -EINVAL for a text without samples: its lines are comments, or their numbers are 0.

@@ -138,29 +138,12 @@ int cli_input_set_demangle(void *symbols, const char *argument, bool negated)
 	return 0;
 }
 
-bool cli_input_has_magic(const char *path)
-{
-	char magic[8] = "";
-	struct stat status;
-	FILE *file = NULL;
-
-	/* another process may write to a FIFO only when this one reads it */
-	if (!stat(path, &status) && S_ISREG(status.st_mode))
-		file = fopen(path, "re");
-	if (!file)
-		return false;
-	if (fread(magic, 1, sizeof(magic), file) < sizeof(magic))
-		magic[0] = '\0';
-	fclose(file);
-	return !memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8);
-}
-
 bool cli_input_is_file_name(const char *operand)
 {
 	const char *end = strrchr(operand, '.');
 
 	return strchr(operand, '/') || (end && !strcmp(end, ".data")) ||
-	       cli_input_has_magic(operand);
+	       perch_is_recording(operand);
 }
 
 int cli_input_refuse_files(const char *command, const char *operand, const char *extra,

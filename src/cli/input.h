@@ -26,9 +26,6 @@ struct cli_input {
 	struct cli_start starts[64]; /* of these callers, so that few are looked up twice */
 };
 
-/* True for a regular file that can be read and begins as a recording. */
-bool cli_input_has_magic(const char *path);
-
 /* True for an operand that is meant as a file, which -i names. Other files may have the name of a
  * function. */
 bool cli_input_is_file_name(const char *operand);

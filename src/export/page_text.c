@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/compressed_file.h"
+#include "base/io.h"
 #include "page_text.h"
 
 #define MAX_LINE (1 << 20) /* bytes; longer lines are not read */
@@ -335,10 +338,83 @@ static int set_error(int rc, const struct text_reader *reader, struct perch_erro
 	return -EINVAL;
 }
 
+/* ---- compressed texts ---- */
+
+/* Copies the rest of a stream behind its first byte to a temporary file. Returns its descriptor, or
+ * a negative errno. */
+static int copy_stream(FILE *in, int first)
+{
+	char bytes[1 << 14] = { (char)first };
+	int to = perch__open_temporary(), rc = to < 0 ? to : 0;
+	uint64_t at = 0;
+	size_t nr = 1;
+
+	while (!rc && nr) {
+		rc = perch__pwrite_all(to, bytes, nr, at);
+		at += nr;
+		nr = fread(bytes, 1, sizeof(bytes), in);
+	}
+	if (!rc && ferror(in))
+		rc = -EIO;
+	if (!rc)
+		return to;
+	if (to >= 0)
+		close(to);
+	return rc;
+}
+
+/*
+ * Opens what a compressed stream has. Returns 0: the stream is not compressed, and *plain is in; 1:
+ * the caller closes *plain; or a negative errno, with err.
+ */
+static int open_compressed(FILE *in, FILE **plain, struct perch_error *err)
+{
+	static const unsigned char firsts[] = { 0x1f, 0xfd, 0x28, 'B' };
+	int first = getc(in), copy, fd = -1;
+	char start[PERCH__COMPRESSION_BYTES];
+	const char *message, *remedy;
+	enum compression compression;
+	uint64_t most;
+
+	*plain = in;
+	if (first == EOF || !memchr(firsts, first, sizeof(firsts)))
+		return first == EOF || ungetc(first, in) != EOF ? 0 : -EIO;
+	copy = copy_stream(in, first);
+	if (copy >= 0) {
+		ssize_t got = pread(copy, start, sizeof(start), 0);
+
+		fd = copy;
+		if (got >= 4 && !memcmp(start, "BZh", 3) && isdigit((unsigned char)start[3]) &&
+		    start[3] != '0') {
+			close(copy);
+			perch_error_set(err, ENOTSUP, PERCH_ERROR_FILE,
+					"it is compressed by bzip2");
+			perch_error_remedy(err, "Decompress it by 'bzip2 -d'");
+			return -ENOTSUP;
+		}
+		if (got > 0 && perch__find_compression(start, (size_t)got, &compression)) {
+			fd = perch__decompress_file(copy, compression, &most);
+			close(copy);
+		}
+	}
+	if (copy < 0 || fd < 0) {
+		message = perch__decompress_message(copy < 0 ? copy : fd, &remedy);
+		perch_error_set(err, copy < 0 ? -copy : -fd, PERCH_ERROR_FILE, "%s", message);
+		perch_error_remedy(err, "%s", remedy);
+		return copy < 0 ? copy : fd;
+	}
+	*plain = fdopen(fd, "r");
+	if (*plain)
+		return 1;
+	close(fd);
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+}
+
 int perch_export_add_text(struct perch_export *export, FILE *in, struct perch_error *err)
 {
 	struct text_reader *reader;
-	int rc = 0;
+	int rc = 0, opened;
+	FILE *plain;
 
 	if (!(export->format->flags & EXPORT_TEXT))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
@@ -355,9 +431,16 @@ int perch_export_add_text(struct perch_export *export, FILE *in, struct perch_er
 	reader->page = export->text;
 	reader->stats = &export->stats;
 	reader->event = export->options.event;
-	flockfile(in); /* each byte is read without a lock */
-	rc = set_error(read_text(reader, in), reader, err);
-	funlockfile(in);
+	opened = open_compressed(in, &plain, err);
+	if (opened >= 0) {
+		flockfile(plain); /* each byte is read without a lock */
+		rc = set_error(read_text(reader, plain), reader, err);
+		funlockfile(plain);
+		if (opened)
+			fclose(plain);
+	} else {
+		rc = opened;
+	}
 	free(reader->line);
 	free(reader->held);
 	free(reader);

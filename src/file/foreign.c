@@ -27,12 +27,6 @@ static const struct format {
 	  "Read it by callgrind_annotate or KCachegrind" },
 	{ BYTES("SIMPLEPERF"), "samples of 'simpleperf report-sample'",
 	  "Give the perf.data file of simpleperf in its place" },
-	{ BYTES("\x1f\x8b"), "compressed by gzip: a profile of pprof, or a recording",
-	  "Read a profile by 'pprof -top FILE'; decompress a recording by 'gzip -d'" },
-	{ BYTES("\xfd"
-		"7zXZ\0"),
-	  "compressed by xz", "Decompress it by 'xz -d'" },
-	{ BYTES("\x28\xb5\x2f\xfd"), "compressed by zstd", "Decompress it by 'zstd -d'" },
 	{ BYTES("BZh"), "compressed by bzip2", "Decompress it by 'bzip2 -d'" },
 	{ BYTES("PK\3\4"), "a zip archive",
 	  "Unpack it by unzip, and give the perf.data file in it" },
@@ -81,6 +75,14 @@ int perch__refuse_foreign(const struct perch_reader *reader, struct perch_error 
 			"compiler");
 		perch_error_remedy(err, "Give the recording of the program in its place: its names "
 					"are those of /tmp/perf-PID.map");
+		return -EBADMSG;
+	}
+	if (reader->was_compressed) {
+		perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
+				"not a perf.data file: it is compressed, and what it has does not "
+				"start with PERFILE2");
+		perch_error_remedy(err, "Read a profile of pprof by 'pprof -top FILE', a text by "
+					"'perch flamegraph FILE'");
 		return -EBADMSG;
 	}
 	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,

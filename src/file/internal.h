@@ -164,6 +164,7 @@ struct perch_reader {
 	uint64_t size, extent;
 	bool copied; /* a file was read instead of mapped: its pages cannot be released */
 	bool directory;
+	bool was_compressed; /* the file is what a compressed one has */
 	bool pipe;
 	bool swapped; /* the file has the other byte order */
 

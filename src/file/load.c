@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/compressed_file.h"
 #include "internal.h"
 
 #define MAX_PARTS 16384u /* files of a directory: a process can have about 65,000 mappings */
@@ -92,8 +94,8 @@ void perch__unload(struct perch_reader *reader)
 
 /* ---- a file, or a pipe ---- */
 
-static int load_regular(struct perch_reader *reader, int fd, const struct stat *status,
-			struct perch_error *err)
+static int load_plain(struct perch_reader *reader, int fd, const struct stat *status,
+		      struct perch_error *err)
 {
 	int rc;
 
@@ -108,6 +110,43 @@ static int load_regular(struct perch_reader *reader, int fd, const struct stat *
 		return 0;
 	rc = reserve(reader, whole_pages(reader->size), err);
 	return rc ? rc : map_at(reader, fd, 0, &reader->size, err);
+}
+
+/* Loads what a compressed file has. Its time is that of the file. */
+static int load_compressed(struct perch_reader *reader, int fd, enum compression compression,
+			   const struct stat *status, struct perch_error *err)
+{
+	const char *message, *remedy;
+	struct stat plain;
+	uint64_t most;
+	int copy = perch__decompress_file(fd, compression, &most), rc;
+
+	if (copy < 0) {
+		message = perch__decompress_message(copy, &remedy);
+		perch_error_set(err, -copy, PERCH_ERROR_FILE, "%s", message);
+		perch_error_remedy(err, "%s", remedy);
+		return copy;
+	}
+	rc = fstat(copy, &plain) ? cannot_read(errno, err) : 0;
+	if (!rc) {
+		plain.st_mtim = status->st_mtim;
+		reader->was_compressed = true;
+		rc = load_plain(reader, copy, &plain, err);
+	}
+	close(copy);
+	return rc;
+}
+
+static int load_regular(struct perch_reader *reader, int fd, const struct stat *status,
+			struct perch_error *err)
+{
+	uint8_t start[PERCH__COMPRESSION_BYTES];
+	enum compression compression;
+	ssize_t got = pread(fd, start, sizeof(start), 0);
+
+	return got > 0 && perch__find_compression(start, (size_t)got, &compression)
+		       ? load_compressed(reader, fd, compression, status, err)
+		       : load_plain(reader, fd, status, err);
 }
 
 /* Input from a pipe, or from standard input at an offset. The time of the recording is the time
@@ -359,4 +398,23 @@ static int load_path(struct perch_reader *reader, struct perch_error *err)
 int perch__load(struct perch_reader *reader, struct perch_error *err)
 {
 	return reader->path ? load_path(reader, err) : load_descriptor(reader, reader->fd, err);
+}
+
+bool perch_is_recording(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	enum compression compression;
+	struct stat status;
+	uint64_t magic = 0;
+	ssize_t got = 0;
+
+	if (fd < 0)
+		return false;
+	/* another process may write to a FIFO only when this one reads it */
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode))
+		got = pread(fd, &magic, sizeof(magic), 0);
+	if (got == sizeof(magic) && perch__find_compression(&magic, sizeof(magic), &compression))
+		got = perch__decompress_first(fd, compression, &magic, sizeof(magic));
+	close(fd);
+	return got == sizeof(magic) && perch__is_magic(magic);
 }

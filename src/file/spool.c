@@ -9,45 +9,20 @@
 #include <poll.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "base/compressed_file.h"
 #include "internal.h"
 
 #define CHUNK	    (256u << 10)
 #define CHECK_EVERY (16u << 20) /* bytes between checks of the free space */
-#define MIN_FREE    (64u << 20) /* bytes that are left to other programs */
 
-static int cannot_create(const char *directory, struct perch_error *err)
+static int cannot_create(int errnum, struct perch_error *err)
 {
-	int errnum = errno;
-
 	perch_error_set(err, errnum, PERCH_ERROR_FILE,
-			"cannot create a temporary file for piped input in %s: %s", directory,
-			strerror(errnum));
+			"cannot create a temporary file for piped input in %s: %s",
+			perch__temporary_directory(), strerror(errnum));
 	perch_error_remedy(err, "Set TMPDIR to a writable directory");
 	return -errnum;
-}
-
-/* The default is not /tmp, which may be in memory. */
-static int open_unnamed(struct perch_error *err)
-{
-	const char *directory = secure_getenv("TMPDIR");
-	char path[PATH_MAX];
-	int fd;
-
-	if (!directory || !directory[0])
-		directory = "/var/tmp";
-	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
-	if (fd >= 0)
-		return fd;
-	/* for file systems without O_TMPFILE */
-	if (snprintf(path, sizeof(path), "%s/perch-XXXXXX", directory) >= (int)sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return cannot_create(directory, err);
-	}
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return cannot_create(directory, err);
-	unlink(path);
-	return fd;
 }
 
 static int wait_for(int fd)
@@ -104,16 +79,19 @@ struct scanner {
 	uint64_t skip;	   /* bytes up to the next record */
 };
 
-/* False if this is not perf.data. Records are searched in a piped recording only. */
+/* False if this is neither perf.data nor compressed. Records are searched in a piped recording
+ * only. */
 static bool read_header(struct scanner *scanner)
 {
 	uint64_t magic = perch__u64(scanner->head), size = perch__u64(scanner->head + 8);
+	enum compression compression;
 
 	scanner->has_header = true;
 	scanner->pipe = size == PERCH__HEADER_SIZE_PIPE ||
 			__builtin_bswap64(size) == PERCH__HEADER_SIZE_PIPE;
 	scanner->swapped = scanner->pipe && size != PERCH__HEADER_SIZE_PIPE;
-	return perch__is_magic(magic);
+	return perch__is_magic(magic) ||
+	       perch__find_compression(scanner->head, sizeof(scanner->head), &compression);
 }
 
 static void skip_record(struct scanner *scanner)
@@ -185,7 +163,7 @@ static bool has_free_space(int file)
 	struct statvfs space;
 
 	return fstatvfs(file, &space) || !space.f_blocks ||
-	       (uint64_t)space.f_bavail * space.f_frsize >= MIN_FREE;
+	       (uint64_t)space.f_bavail * space.f_frsize >= PERCH__MIN_FREE;
 }
 
 /* Copies up to the end of the recording. Input that is not perf.data is refused at once. */
@@ -216,11 +194,11 @@ static int copy(int from, int to, uint8_t *bytes, struct perch_error *err)
 
 int perch__spool(int from, struct perch_error *err)
 {
-	int file = open_unnamed(err), rc;
+	int file = perch__open_temporary(), rc;
 	uint8_t *bytes;
 
 	if (file < 0)
-		return file;
+		return cannot_create(-file, err);
 	bytes = malloc(CHUNK);
 	rc = bytes ? copy(from, file, bytes, err)
 		   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,

@@ -21,7 +21,7 @@
 
 #include "base/io.h"
 #include "base/new_file.h"
-#include "decompress.h"
+#include "base/decompress.h"
 #include "kallsyms.h"
 
 enum {

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 """perch flamegraph and export: events of hybrid CPUs are one, the event with the most samples is shown, -e selects another, and text is read as the
 recording that it is of; compressed files are read or named."""
+import bz2
 import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -114,9 +116,56 @@ def check_comparison():
             check(len(frames) > 3 and {change for _, _, _, change in frames} == {" +0.00%"}, f"{pair[-1]}: no change", frames)
 
 
+def check_compression():
+    """Recordings and texts that gzip, xz and zstd have compressed are read; bzip2 is named; nothing expands without a limit."""
+    records = [built.comm(1, b"prog")] + [built.sample([USER, 0x1000], period=7, time=1 + i) for i in range(20000)]
+    built.write("c.data", records)
+    with open("c.txt", "w", encoding="utf-8") as file:
+        file.write(run("script", "-i", "c.data")[0])
+    with open("c.folded", "w", encoding="utf-8") as file:
+        file.write(run("export", "--format", "folded", "-i", "c.data")[0])
+    plain = run("script", "-i", "c.data")[0]
+    for name, words in (("gz", ["gzip"]), ("xz", ["xz"]), ("zst", ["zstd", "-q"])):
+        if not shutil.which(words[0]):
+            print(f"ok - {name} # skip no {words[0]}")
+            continue
+        for source in ("c.data", "c.txt", "c.folded"):
+            with open(source + "." + name, "wb") as out:
+                subprocess.run([*words, "-c", source], stdout=out, check=True)
+        check(run("script", "-i", "c.data." + name)[0] == plain, f"script of a recording in {name}")
+        with open("c.data." + name, "rb") as file:
+            check(run("script", "-i", "-", stdin=subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE).stdout)[0] == plain, f"and from a pipe")
+        for source in ("c.data", "c.txt", "c.folded"):
+            check(picture(f"{source}.{name}")[0].endswith(": 140000"), f"flamegraph of {source}.{name}", picture(f"{source}.{name}"))
+        with open("c.txt." + name, "rb") as file:
+            out, _ = run("flamegraph", "--svg", "-o", "-", "-", stdin=subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE).stdout)
+            check("cycles: 140000<" in out, "and from a pipe", out[:300])
+        with open(f"c.txt.{name}", "rb") as file, open("cut." + name, "wb") as out:
+            data = file.read()
+            out.write(data[:len(data) // 2])
+        _, err = run("flamegraph", "cut." + name, status=1)
+        check("compressed, and damaged" in err, "a cut file in " + name, err)
+    with open("two.gz", "wb") as out:
+        out.write(gzip.compress(b"a;b 3\n") + gzip.compress(b"a;c 4\n"))
+    check(picture("two.gz")[0] == "count: 7", "both members of a gzip file", picture("two.gz"))
+    with open("bomb.gz", "wb") as out:
+        out.write(gzip.compress(bytes(200 << 20)))
+    for words in (("flamegraph", "bomb.gz"), ("script", "-i", "bomb.gz")):
+        _, err = run(*words, status=1)
+        check("more than 256 times" in err or "too little free space" in err, words[0] + " of a small file that would become large", err)
+    with open("c.txt.bz2", "wb") as out:
+        out.write(bz2.compress(open("c.txt", "rb").read()))
+    _, err = run("flamegraph", "c.txt.bz2", status=1)
+    check("compressed by bzip2" in err and "bzip2 -d" in err, "bzip2 is named", err)
+    with open("B.folded", "w", encoding="utf-8") as file:
+        file.write("Build;main 3\n(x);main 4\n")
+    check(picture("B.folded")[0] == "count: 7", "a text that begins as bzip2", picture("B.folded"))
+
+
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     check_hybrid()
     check_default()
     check_comparison()
+    check_compression()
 sys.exit(1 if cases.failed else 0)

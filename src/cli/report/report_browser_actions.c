@@ -281,7 +281,7 @@ static bool is_recording(const char *path)
 	char data[PATH_MAX];
 
 	snprintf(data, sizeof(data), "%s/data", path);
-	return cli_input_has_magic(path) || cli_input_has_magic(data);
+	return perch_is_recording(path) || perch_is_recording(data);
 }
 
 /* Adds the recordings of the current directory to a list of texts, and their paths, which found

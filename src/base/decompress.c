@@ -22,7 +22,7 @@
 #include "base/memory.h"
 #include "base/io.h"
 #include "base/library.h"
-#include "decompress.h"
+#include "base/decompress.h"
 
 #define LZMA_LIBRARY "liblzma.so.5" /* since 5.0, of 2010 */
 
@@ -68,6 +68,24 @@ static int put_output(struct transfer *transfer, size_t size)
 	return rc;
 }
 
+/* A gzip file may have several members, whose contents follow each other. What is behind them and
+ * no member is ignored, as by gzip(1). */
+static int next_member(struct transfer *transfer, z_stream *stream, int *status)
+{
+	ssize_t got = stream->avail_in ? 0 : next_input(transfer);
+
+	if (got < 0)
+		return (int)got;
+	if (got) {
+		stream->next_in = transfer->in;
+		stream->avail_in = (uInt)got;
+	}
+	if (!stream->avail_in || stream->next_in[0] != 0x1f)
+		return 0;
+	*status = Z_OK;
+	return inflateReset(stream) == Z_OK ? 0 : -EBADMSG;
+}
+
 /* bits: of the window; 16 more for a gzip header */
 static int inflate_all(struct transfer *transfer, int bits)
 {
@@ -94,6 +112,8 @@ static int inflate_all(struct transfer *transfer, int bits)
 			rc = status == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
 		else
 			rc = put_output(transfer, BLOCK - stream.avail_out);
+		if (!rc && status == Z_STREAM_END && bits > MAX_WBITS)
+			rc = next_member(transfer, &stream, &status);
 	}
 	inflateEnd(&stream);
 	return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PERCH_SYMBOL_DECOMPRESS_H
-#define PERCH_SYMBOL_DECOMPRESS_H
+#ifndef PERCH_BASE_DECOMPRESS_H
+#define PERCH_BASE_DECOMPRESS_H
 
 #include <stddef.h>
 #include <stdint.h>
