@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How programs with a JIT compiler are told to write the names of their functions. */
+/* Options of programs with a JIT compiler that make them write the names of their functions. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Returns what makes a program with a JIT compiler write /tmp/perf-PID.map: for the program that
- * the name of its first thread tells, else for all that are known. The text is in the buffer.
+ * Returns what makes a program with a JIT compiler write /tmp/perf-PID.map: for the program with
+ * this name (comm) of its first thread, else for all that are known. The text is in the buffer.
  */
 const char *cli_jit_advice(const char *comm, uint32_t pid, char *buffer, size_t size);
 

@@ -115,6 +115,22 @@ report $? "perch record reports the event that has no samples in user space"
 perch record -o data -e cs -- true
 [ $? -eq 0 ] && grep -q 'cs:u has no samples: the event occurs only in the kernel' "$dir/out" && ! grep -q 'CPU time' "$dir/out"
 report $? "no other reason is guessed if no event has samples in user space"
+# The kernel removes the events of a program that runs as another user, or that this user may not read. Each runs until it has used
+# CPU time, and longer than perch needs to see it.
+for mode in 4755 0711; do
+	cp "$(command -v timeout)" "$dir/hidden" && chown 1:1 "$dir/hidden" && chmod $mode "$dir/hidden"
+	removed="when it executed a program that is set-user-ID or set-group-ID, or that this user may not read"
+	rm -f data
+	perch record -o data -e cpu-clock -- "$dir/hidden" 2 sh -c 'while :; do :; done'
+	grep -q "the kernel removed the events of process [0-9]* $removed" "$dir/out" && ! grep -q "did an event occur" "$dir/out"
+	report $? "record reports the reason for no samples of a program of mode $mode"
+	perch stat -e task-clock -- "$dir/hidden" 2 sh -c 'while :; do :; done'
+	grep -q "The events counted [0-9.]* of [0-9.]* s of CPU time: the kernel removes the events" "$dir/out"
+	report $? "stat reports the reason for no counts of a program of mode $mode"
+done
+perch stat -e task-clock -- sh -c "i=0; while [ \$i -lt 20000 ]; do i=\$((i + 1)); done"
+! grep -q "the kernel removes the events" "$dir/out"
+report $? "... and not of other programs"
 # The limit of locked memory is for the rings of all CPUs together.
 (ulimit -l 64; perch record -o data -m 65536 -e cpu-clock -- true)
 pages=$(sed -n 's/.*[Uu]se at most \([0-9]*\) pages for each ring.*/\1/p' "$dir/out")

@@ -472,6 +472,9 @@ else
 	grep -q 'refuses this priority: .*CAP_SYS_NICE' out
 	report $? "-r: a refusal names the right"
 fi
+record -e alignment-faults -c 1000000 -- sh -c "$burn" &&
+	grep -q "no samples: in no thread did an event occur as often as its sampling period (the program used [0-9.]* s of CPU time): sample more often" out
+report $? "a program without samples: what is known of it"
 # as in perf: -t records its threads alone
 attr() {
 	record -vv -e cpu-clock "$@" -- true && grep -c "^ *inherit  *1\$" out

@@ -194,19 +194,21 @@ static void end_program(struct record *record)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!record->ended_by && !record->full) {
 		cli_note(RECORD_COMMAND, "the program continues without being recorded");
-		cli_program_wait(&record->program, 0, &record->program_status, NULL);
+		cli_program_wait(&record->program, 0, &record->program_status,
+				 &record->program_usage);
 		return;
 	}
 	ignored = record->ended_by && cli_program_ignores(&record->program, record->ended_by);
 	if (record->full && !record->ended_by)
 		kill(record->program.pid, SIGTERM);
 	for (int i = 0; i < (ignored ? 0 : EXIT_POLLS); i++) {
-		if (!cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL))
+		if (!cli_program_wait(&record->program, WNOHANG, &record->program_status,
+				      &record->program_usage))
 			return;
 		nanosleep(&poll_time, NULL);
 	}
 	kill(record->program.pid, SIGTERM);
-	cli_program_wait(&record->program, 0, &record->program_status, NULL);
+	cli_program_wait(&record->program, 0, &record->program_status, &record->program_usage);
 }
 
 static int exit_status(const struct record *record, int status)

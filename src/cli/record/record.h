@@ -29,6 +29,7 @@
 #ifndef PERCH_CLI_RECORD_H
 #define PERCH_CLI_RECORD_H
 
+#include <sys/resource.h>
 #include <string.h>
 #include <time.h>
 #include <perch/event.h>
@@ -182,7 +183,9 @@ struct record {
 	const struct record_plan *plan;
 	struct cli_program program;
 	bool program_ended;
-	int program_status; /* status of wait(2) */
+	int program_status;	     /* status of wait(2) */
+	struct rusage program_usage; /* valid if program_ended */
+	pid_t without_events; /* a target that has lost its events and runs; 0 if none was seen */
 	struct perch_sampler *sampler;
 	int sampler_fd; /* to poll */
 	struct record_rings rings;

@@ -74,7 +74,8 @@ static void end_by_failed_wait(struct record *record, const char *what, int erro
 /* Returns true if the program has ended, or if this can never be known. */
 static bool take_end_of_program(struct record *record)
 {
-	int rc = cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL);
+	int rc = cli_program_wait(&record->program, WNOHANG, &record->program_status,
+				  &record->program_usage);
 
 	if (rc < 0 && rc != -EINTR)
 		end_by_failed_wait(record, "the program (wait4)", -rc);
@@ -150,6 +151,41 @@ static bool is_full(struct record *record)
 	return true;
 }
 
+/* Bits of the flags in /proc/PID/stat. */
+#define EXITING 0x4
+
+/* True if the task runs, and is not about to end. */
+static bool is_running(pid_t tid)
+{
+	char path[32], text[1024], state;
+	const char *name_end;
+	unsigned flags;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
+	if (perch_machine_read(NULL, path, text, sizeof(text)) <= 0)
+		return false;
+	name_end = strrchr(text, ')');
+	return name_end &&
+	       sscanf(name_end + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
+	       state != 'Z' && state != 'X' && !(flags & EXITING);
+}
+
+/*
+ * All events have ended. If their task runs, the kernel has removed them: it does so at the
+ * execve(2) of a program that changes the user or that the user may not read.
+ */
+static void find_removed_events(struct record *record)
+{
+	const struct record_plan *plan = record->plan;
+
+	if (record->program.pid > 0 && !record->program_ended && !record->without_events &&
+	    plan->program_only && is_running(record->program.pid))
+		record->without_events = record->program.pid;
+	for (size_t i = 0; i < plan->nr_threads && !record->without_events; i++)
+		if (is_running(plan->threads[i]))
+			record->without_events = plan->threads[i];
+}
+
 /*
  * Waits for data or a signal. Returns false if the recording ends. SIGCHLD reports the exit of the
  * program, the sampler that of other targets.
@@ -158,9 +194,12 @@ static bool wait_for_data(struct record *record)
 {
 	struct pollfd polls[] = { { record->signals, POLLIN, 0 },
 				  { record->sampler_fd, POLLIN, 0 } };
-	bool ended = perch_sampler_ended(record->sampler) && !record->options->program_argv;
+	bool no_events = perch_sampler_ended(record->sampler);
+	bool ended = no_events && !record->options->program_argv;
 	int sleep_ms, nr;
 
+	if (no_events)
+		find_removed_events(record);
 	if (ended || is_full(record))
 		return false;
 	sleep_ms = switch_windows(record);

@@ -79,6 +79,27 @@ static void print_lost_by_cpu(const struct record *record)
 		print_event_lost(record, NULL, records);
 }
 
+static double seconds_of(const struct timeval *time)
+{
+	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
+}
+
+/* Each thread has periods of its own: many short threads may have no sample together. */
+static void print_rare_events(const struct record *record)
+{
+	const struct rusage *usage = &record->program_usage;
+	double seconds = seconds_of(&usage->ru_utime) + seconds_of(&usage->ru_stime);
+	char used[64] = "";
+
+	if (record->plan->program_only && record->program_ended && seconds > 0)
+		snprintf(used, sizeof(used), " (the program used %.3f s of CPU time)", seconds);
+	cli_note(
+		RECORD_COMMAND,
+		"no samples: in no thread did an event occur as often as its sampling period%s: sample "
+		"more often (-F, -c), or choose another event",
+		used);
+}
+
 static void print_no_samples(const struct record *record)
 {
 	const struct record_options *options = record->options;
@@ -97,13 +118,20 @@ static void print_no_samples(const struct record *record)
 	else if (options->delayed && !record->next_window_time)
 		cli_note(RECORD_COMMAND,
 			 "no samples: the recording ended before -D enabled the events");
-	else if (record->plan->program_only)
+	else if (!record->without_events)
+		print_rare_events(record);
+}
+
+/* The kernel does not allow a user to see into a program that runs with other rights. */
+static void print_removed_events(const struct record *record)
+{
+	if (record->without_events)
 		cli_note(
 			RECORD_COMMAND,
-			"no samples: the program used very little CPU time, or did not cause the event");
-	else
-		cli_note(RECORD_COMMAND,
-			 "no samples: the targets used no CPU time, or did not cause the event");
+			"%sthe kernel removed the events of process %d when it executed a program that "
+			"is set-user-ID or set-group-ID, or that this user may not read: record all "
+			"CPUs (-a), or record as the user as which it runs",
+			record->scan.samples ? "" : "no samples: ", (int)record->without_events);
 }
 
 void record_print_warnings(const struct record *record)
@@ -141,6 +169,7 @@ void record_print_warnings(const struct record *record)
 			 record->scan.throttled, cli_word(record->scan.throttled, "time", "times"));
 	if (!record->scan.samples)
 		print_no_samples(record);
+	print_removed_events(record);
 }
 
 /* If the build id cache is filled, the files with samples that are missing there have a message. */

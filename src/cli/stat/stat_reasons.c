@@ -112,6 +112,33 @@ static bool print_missing_features(const struct stat_job *stat, FILE *out)
 	return any;
 }
 
+/*
+ * The time in which the events of a program are enabled is its CPU time, with that of its children.
+ * If it is far less, the kernel has removed them, or children run without the program.
+ */
+static bool print_removed_events(const struct stat_job *stat, FILE *out)
+{
+	double used = stat->user_seconds + stat->sys_seconds, most = 0;
+
+	if (!stat->argv || stat->options.target.pids || stat->options.target.tids ||
+	    cli_target_system_wide(&stat->options.target) || stat->options.repeat != 1 ||
+	    stat->options.no_inherit || stat->options.delay_ms || stat->options.control)
+		return false;
+	for (size_t i = 0; i < stat->nr_lines; i++)
+		if (stat->nr_groups && stat->line[i].cell[0].enabled.mean > most)
+			most = stat->line[i].cell[0].enabled.mean;
+	most /= 1e9;
+	/* by much more than clocks differ; 0 is an event that was never enabled */
+	if (!most || used < 2 * most + 0.01)
+		return false;
+	fprintf(out,
+		" The events counted %.3f of %.3f s of CPU time: the kernel removes the events of a "
+		"process when it executes a program that is set-user-ID or set-group-ID, or that this "
+		"user may not read. Count all CPUs (-a), or as the user as which the program runs.\n",
+		most, used);
+	return true;
+}
+
 void stat_print_reasons(const struct stat_job *stat, FILE *out)
 {
 	bool any;
@@ -132,6 +159,7 @@ void stat_print_reasons(const struct stat_job *stat, FILE *out)
 		"the event occurs only in the kernel, so that its count in user space (u) is always 0.",
 		out);
 	any |= print_missing_features(stat, out);
+	any |= print_removed_events(stat, out);
 	if (any)
 		fputc('\n', out);
 }
