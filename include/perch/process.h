@@ -85,6 +85,10 @@ struct perch_dso {
 	/** Inodes of the namespaces of that process when it mapped the DSO, by NAMESPACES records;
 	 * 0 if unknown. */
 	uint64_t mount_namespace, pid_namespace;
+	/** The last mapping that a record says to be executable: where it begins in memory. */
+	uint64_t code_map_start;
+	uint64_t code_map_offset; /**< where it begins in the file */
+	uint64_t code_map_size;	  /**< its bytes; 0 if unknown */
 };
 
 /** A thread, with the state after the records that were applied so far. */

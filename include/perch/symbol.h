@@ -3,12 +3,11 @@
  * @file
  * Symbols: the function at an offset of a DSO, and its demangled name.
  *
- * Symbols are read from ELF files, separate debug files, /proc/kallsyms and the vdso. A file is
- * used only if it is the one that was mapped: if its build id is the recorded one, or else, if its
- * device and inode are and it was not written after the recording. A file of a process in a
- * container is opened below /proc/PID/root or in /proc/PID/map_files, while the process runs.
- * Recordings without both (MMAP records) name files by their paths alone; those of another machine
- * are not used.
+ * Symbols are read from ELF files, separate debug files, /proc/kallsyms and the vdso. If a build id
+ * was recorded, only a file with that one is used. Without it, a file is verified by device and
+ * inode, and a file that can be the mapped one is used and unverified: perch_symbols_get_state()
+ * reports which. A file of a process in a container is opened below /proc/PID/root or in
+ * /proc/PID/map_files, while the process runs.
  *
  * The file of a DSO is searched in the build id cache, then at its path. If it has no symbols or no
  * debug information, a separate debug file is searched: in the build id cache, below
@@ -63,6 +62,7 @@
 
 #include <stdbool.h>
 #include <perch/error.h>
+#include <perch/fields.h>
 #include <perch/process.h>
 
 #ifdef __cplusplus
@@ -94,9 +94,15 @@ struct perch_symbols_options {
 	/** The map file of a JIT compiler is read also if it belongs to another user than the
 	 * reader, root and the user of the process: what it says is not trusted then. */
 	bool any_owner;
+	/** Files that are not proven to be the mapped ones are refused: no name is of the
+	 * state PERCH_SYMBOLS_UNVERIFIED. It is for programs that record. */
+	bool verified_only;
+	/** Of the recorded machine. A session sets it; PERCH_ARCH_UNKNOWN: files of all are used.
+	 */
+	enum perch_arch arch;
 	/**
 	 * The end of the recording, in ns since 1970; 0 if unknown. A file without a recorded build
-	 * id is not used if it was written later.
+	 * id is not verified if it was written later.
 	 */
 	uint64_t recorded_at;
 	/**
@@ -405,6 +411,9 @@ enum perch_symbols_reason {
 	PERCH_SYMBOLS_LATER_MAP,	/**< the map file of a JIT compiler was made after the
 					 * recording, and the process has ended */
 	PERCH_SYMBOLS_OTHER_OWNER,	/**< the map file or jitdump belongs to another user */
+	PERCH_SYMBOLS_OTHER_MACHINE,	/**< it was recorded on another machine */
+	PERCH_SYMBOLS_NO_INODE,		/**< the recording has neither build id nor inode */
+	PERCH_SYMBOLS_NAMED,		/**< the user names the file, or the directory with it */
 };
 
 /**
@@ -417,6 +426,46 @@ enum perch_symbols_reason {
  */
 PERCH_API enum perch_symbols_reason perch_symbols_error_reason(const struct perch_symbols *symbols,
 							       const struct perch_dso *dso);
+
+/** How certain it is that the names of a DSO, its lines and its unwinding rules are right. */
+enum perch_symbols_state {
+	PERCH_SYMBOLS_NO_STATE,	  /**< no file was opened, or the DSO is none */
+	PERCH_SYMBOLS_VERIFIED,	  /**< the file is the one that was mapped */
+	PERCH_SYMBOLS_UNVERIFIED, /**< it can be that, and nothing proves it; it is used */
+	PERCH_SYMBOLS_REFUSED,	  /**< it is another file, and not used: perch_symbols_error() */
+};
+
+/**
+ * Returns if the file that was used for a DSO is known to be the one that was mapped.
+ *
+ * With a recorded build id it is, or it is refused. Without one, it is verified by device and inode
+ * on the machine that was recorded, if it was not written since. Another file that can be the
+ * mapped one, by its architecture and its executable segments, is used and unverified: it may be a
+ * copy of the mapped file, or another build of the program. perch_symbols_options.verified_only
+ * refuses these.
+ *
+ * @param symbols      the symbols
+ * @param dso          the DSO
+ * @param[out] reason  why it is unverified: PERCH_SYMBOLS_OTHER_MACHINE, PERCH_SYMBOLS_NO_INODE,
+ *                     PERCH_SYMBOLS_NAMED, PERCH_SYMBOLS_OTHER_FILE (another inode) or
+ *                     PERCH_SYMBOLS_REPLACED (written since the recording); later versions may have
+ *                     others. PERCH_SYMBOLS_OTHER_REASON in other states. NULL is allowed.
+ * @return the state after the lookups so far, for the kinds PERCH_DSO_FILE, PERCH_DSO_MODULE and
+ *         PERCH_DSO_KERNEL
+ */
+PERCH_API enum perch_symbols_state perch_symbols_get_state(const struct perch_symbols *symbols,
+							   const struct perch_dso *dso,
+							   enum perch_symbols_reason *reason);
+
+/**
+ * Returns why the file of a DSO is unverified.
+ *
+ * @param symbols  the symbols
+ * @param dso      the DSO
+ * @return a text; NULL in other states than PERCH_SYMBOLS_UNVERIFIED
+ */
+PERCH_API const char *perch_symbols_doubt(const struct perch_symbols *symbols,
+					  const struct perch_dso *dso);
 
 /**
  * Returns what is wrong with the debug information of a DSO, so that names, inlined functions or
@@ -466,8 +515,8 @@ PERCH_API uint64_t perch_symbols_damaged_lines(const struct perch_symbols *symbo
 /**
  * Opens the ELF file that has the code of a DSO: the file that was mapped, that of the build id
  * cache, or a copy of this machine's vdso. A file with another build id than recorded is not
- * opened, nor is the vdso of another kernel. The file of a kernel module is relocatable, and may be
- * compressed.
+ * opened, nor is the vdso of another kernel; perch_symbols_get_state() reports if the file is
+ * certain. The file of a kernel module is relocatable, and may be compressed.
  *
  * @param symbols   the symbols
  * @param dso       a DSO of kind PERCH_DSO_FILE, PERCH_DSO_VDSO or PERCH_DSO_MODULE

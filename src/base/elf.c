@@ -124,11 +124,14 @@ static int read_segments(struct perch__elf *elf, const unsigned char *header)
 	rc = perch__elf_load(elf, &table, offset, nr * size, MAX_SEGMENTS * sizeof(Elf64_Phdr));
 	if (rc)
 		return rc;
+	elf->executable_data = true;
 	elf->segment = perch__calloc(nr, sizeof(*elf->segment));
 	for (size_t i = 0; elf->segment && i < nr; i++) {
 		const unsigned char *one = table + i * size;
 		uint32_t type = PERCH__ELF_FIELD(elf, one, Phdr, p_type);
 
+		if (type == PT_GNU_STACK)
+			elf->executable_data = PERCH__ELF_FIELD(elf, one, Phdr, p_flags) & PF_X;
 		if (type != PT_LOAD && type != PT_NOTE && type != PT_DYNAMIC)
 			continue;
 		elf->segment[elf->nr_segments++] = (struct perch__elf_segment){

@@ -30,12 +30,14 @@ struct perch__elf_section {
 };
 
 struct perch__elf {
-	int fd;					/* -1 for an image */
-	const unsigned char *image;		/* NULL for a file */
-	uint64_t size;				/* of the file at the time it was opened */
-	bool wide;				/* 64-bit */
-	bool swapped;				/* the other byte order */
-	uint16_t machine;			/* EM_* */
+	int fd;			    /* -1 for an image */
+	const unsigned char *image; /* NULL for a file */
+	uint64_t size;		    /* of the file at the time it was opened */
+	bool wide;		    /* 64-bit */
+	bool swapped;		    /* the other byte order */
+	uint16_t machine;	    /* EM_* */
+	bool executable_data;	    /* readable pages may be executable: no PT_GNU_STACK,
+				     * or one with PF_X */
 	size_t nr_segments, nr_sections, names; /* names: index of the section of sections' names */
 	struct perch__elf_segment *segment;
 	struct perch__elf_section *section; /* NULL before perch__elf_read_sections() */

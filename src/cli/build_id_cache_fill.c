@@ -216,7 +216,7 @@ void cli_cache_print_missing(const char *command, const struct cli_cache_missing
 	perch_clean_text(missing->path, path, sizeof(path));
 	cli_note(command,
 		 "%zu %s with samples cannot be added to the build id cache, and will have no "
-		 "names; %s%s: %s. %s",
+		 "names, or unverified ones; %s%s: %s. %s",
 		 missing->files, cli_word(missing->files, "file", "files"),
 		 missing->files > 1 ? "one is " : "", path, missing->reason, remedy);
 }

@@ -174,7 +174,8 @@ static void add_recording(struct command *command, const char *path)
 	struct cli_input input = { .command = COMMAND,
 				   .path = path,
 				   .force = command->force,
-				   .no_debuginfod = !command->debuginfod };
+				   .no_debuginfod = !command->debuginfod,
+				   .options.symbols.verified_only = true };
 	struct cli_cache_missing missing = { 0 };
 	struct perch_error err;
 

@@ -145,6 +145,7 @@ int perch_cmd_export(int argc, char **argv)
 		CLI_FUNCTION_OPTIONS(&export.filter),
 		CLI_CHAIN_OPTIONS(&export.filter, &export.input.options.ignore_callees),
 		CLI_SYMBOL_OPTIONS(&export.input),
+		CLI_INPUT_VERBOSE_OPTION(&export.input),
 		{ 0, "kallsyms", "FILE", "kernel symbols from this file", CLI_STRING,
 		  &export.input.options.symbols.kallsyms, NULL, false, false },
 		{ 0, "inline", NULL, "inlined functions are frames (default)", CLI_CALL, &export,

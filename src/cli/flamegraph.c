@@ -261,6 +261,7 @@ int perch_cmd_flamegraph(int argc, char **argv)
 	struct source *source = &flamegraph.new;
 	const struct cli_option options[] = {
 		CLI_INPUT_OPTIONS(&source->input),
+		CLI_INPUT_VERBOSE_OPTION(&source->input),
 		{ 'o', "output", "FILE",
 		  "the file to write, - for standard output (flamegraph.html or .svg)", CLI_STRING,
 		  &flamegraph.output, NULL, false, false },

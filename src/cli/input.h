@@ -17,6 +17,7 @@ struct cli_input {
 	const char *path;    /* of -i; NULL: standard input if it is a pipe, else perf.data */
 	bool force;	     /* of -f */
 	bool no_debuginfod;
+	int verbose; /* of -v: lists the files that are unverified */
 	struct perch_session_options options;
 	struct perch_session *session;
 	/* samples in user space with a call chain, and of them those with at most one caller */
@@ -48,6 +49,12 @@ int cli_input_refuse_files(const char *command, const char *operand, const char 
 	{                                                                                          \
 		'f', "force", NULL, "read a file of another user, too", CLI_FLAG, &(input)->force, \
 			NULL, false, false                                                         \
+	}
+
+#define CLI_INPUT_VERBOSE_OPTION(input)                                                       \
+	{                                                                                     \
+		'v', "verbose", NULL, "list the files whose names are unverified", CLI_COUNT, \
+			&(input)->verbose, NULL, false, false                                 \
 	}
 
 /* The options of commands that print names, besides --kallsyms. */

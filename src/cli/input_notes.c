@@ -280,12 +280,52 @@ static void print_stripped(const struct cli_input *input, const struct nameless 
 		 cli_word(nameless->stripped, "is", "are"), remedy, other_root);
 }
 
+/* Files whose names may be those of another build. */
+struct unverified {
+	size_t files;
+	size_t other_inode; /* of these: on this machine, but not with the recorded inode or content
+			     */
+};
+
+static void count_unverified(const struct cli_input *input, const struct perch_dso *dso,
+			     struct unverified *unverified)
+{
+	const struct perch_symbols *symbols = perch_session_symbols(input->session);
+	enum perch_symbols_reason reason;
+	char path[PATH_MAX];
+
+	if (!dso->used ||
+	    perch_symbols_get_state(symbols, dso, &reason) != PERCH_SYMBOLS_UNVERIFIED)
+		return;
+	unverified->files++;
+	unverified->other_inode += reason == PERCH_SYMBOLS_OTHER_FILE ||
+				   reason == PERCH_SYMBOLS_REPLACED;
+	if (!input->verbose)
+		return;
+	perch_clean_text(dso->path, path, sizeof(path));
+	cli_note(input->command, "names of %s are unverified: no build id was recorded, and %s",
+		 path, perch_symbols_doubt(symbols, dso));
+}
+
+static void print_unverified(const struct cli_input *input, const struct unverified *unverified)
+{
+	cli_note(input->command, "names of %zu %s are unverified: no build id%s%s",
+		 unverified->files, cli_word(unverified->files, "program", "programs"),
+		 input->verbose ? "" : " (-v lists them)",
+		 unverified->other_inode
+			 ? "; the files at their paths were replaced or copied since the "
+			   "recording: link programs with --build-id, or report with --symfs and "
+			   "the files that were recorded"
+			 : "");
+}
+
 /* Reports the kernel, and program files that are missing, not the ones that were mapped, or
  * stripped. */
 static void print_symbol_errors(const struct cli_input *input)
 {
 	const struct perch_dso *const *dsos;
 	size_t nr = perch_processes_dsos(perch_session_processes(input->session), &dsos);
+	struct unverified unverified = { 0 };
 	struct nameless nameless = { 0 };
 	size_t processes = 0;
 
@@ -296,6 +336,7 @@ static void print_symbol_errors(const struct cli_input *input)
 		print_generated_code(input, dsos[i], &processes);
 		if (dsos[i]->jitdump)
 			print_jitdump(input, dsos[i], &processes);
+		count_unverified(input, dsos[i], &unverified);
 		if (!dsos[i]->used || !error)
 			continue;
 		if (dsos[i]->kind == PERCH_DSO_KERNEL)
@@ -313,6 +354,8 @@ static void print_symbol_errors(const struct cli_input *input)
 			 cli_word(nameless.files - MAX_NAMED_DSOS, "file", "files"));
 	if (nameless.stripped)
 		print_stripped(input, &nameless);
+	if (unverified.files)
+		print_unverified(input, &unverified);
 }
 
 /* Reports debug information that is damaged, or of which a part is missing. */

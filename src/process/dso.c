@@ -261,6 +261,12 @@ static void set_code_size(struct perch_dso *dso, const struct perch_record *reco
 		dso->has_code = true;
 		dso->code_offset = mmap->page_offset;
 	}
+	/* MMAP records may be of data, too */
+	if (!is_data(record) && mmap->protection & PROT_EXEC) {
+		dso->code_map_start = mmap->start;
+		dso->code_map_offset = mmap->page_offset;
+		dso->code_map_size = mmap->length;
+	}
 	if (!(record->misc & PERCH_MISC_MMAP_DATA))
 		dso->code_size = mmap->length;
 }

@@ -242,6 +242,8 @@ static int open_reader(struct perch_session *session, const char *path, int fd,
 					   perch__has_branch_history(attr);
 	}
 	session->options.symbols.foreign |= is_foreign(session->reader);
+	if (!session->options.symbols.arch)
+		session->options.symbols.arch = perch_reader_arch(session->reader);
 	if (!session->options.symbols.recorded_at)
 		perch_reader_get_modified(session->reader, &session->options.symbols.recorded_at);
 	return 0;

@@ -46,6 +46,7 @@ static int read_segments(struct elf_file *file)
 	if (rc)
 		return rc == -ENOMEM ? rc : -ENOEXEC;
 	file->swapped = elf.swapped;
+	file->executable_data = elf.executable_data;
 	file->build_id_size = perch__elf_build_id(&elf, file->build_id);
 	if (file->build_id_size < 0) {
 		perch__elf_clear(&elf);

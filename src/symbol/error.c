@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reasons why a DSO has no symbols. */
+/* The reasons why a DSO has no symbols, and how certain those of the kernel are. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -61,4 +61,15 @@ void perch__set_symbol_errno(struct symbol_error *error, int errnum)
 	default:
 		perch__set_symbol_error(error, "%s", strerror(errnum));
 	}
+}
+
+struct proof perch__kernel_proof(bool named, bool proven)
+{
+	if (proven)
+		return (struct proof){ .state = PERCH_SYMBOLS_VERIFIED };
+	if (named)
+		return (struct proof){ PERCH_SYMBOLS_UNVERIFIED, PERCH_SYMBOLS_NAMED,
+				       "it is the file that the user named" };
+	return (struct proof){ PERCH_SYMBOLS_UNVERIFIED, PERCH_SYMBOLS_NO_INODE,
+			       "only its release is known to be the recorded one" };
 }

@@ -95,6 +95,15 @@ struct section {
 	bool text; /* has "text" in its name */
 };
 
+/* If a file is the one that was mapped, and why that is not certain or not so. */
+struct proof {
+	enum perch_symbols_state state;
+	enum perch_symbols_reason reason;
+	const char *text; /* static; NULL for a verified file */
+};
+/* Of the kernel or a module: named is a file that the user names, proven a build id or address. */
+struct proof perch__kernel_proof(bool named, bool proven);
+
 struct elf_file {
 	int fd; /* -1 for an image */
 	const uint8_t *image;
@@ -106,8 +115,10 @@ struct elf_file {
 	size_t nr_sections;
 	struct perch__elf_segment *segment; /* PT_LOAD */
 	size_t nr_segments;
-	int build_id_size; /* 0 if none */
+	bool executable_data; /* as in base/elf.h */
+	int build_id_size;    /* 0 if none */
 	uint8_t build_id[20];
+	struct proof proof; /* of perch__open_if_same() */
 };
 
 /*
@@ -255,18 +266,25 @@ void perch__set_symbol_errno(struct symbol_error *error, int errnum);
 
 struct sources;
 /*
- * Opens an executable or shared object if it is the file of the DSO: by its build id, or else by
- * device and inode. Takes fd, which may be a negative errno. Returns 0; -ESTALE for another file;
- * -EXDEV if that is not certain; -ELIBBAD if it is neither; or the errno of perch__elf_open().
+ * Returns NULL if a file can be the mapped one, by its architecture and its segments; or what of it
+ * cannot be that, a static text that follows "the file at its path".
+ */
+const char *perch__misfit(const struct elf_file *file, enum perch_arch arch,
+			  const struct perch_dso *dso);
+/*
+ * Opens an executable or shared object if it is the file of the DSO, by its build id, or without
+ * one if it can be; file->proof says if that is certain. Takes fd, which may be a negative errno.
+ * Returns 0; -ESTALE for another file, then file has only the proof; -EXDEV or -ESTALE if that is
+ * not certain and only certain files are wanted; -ELIBBAD if it is neither; or the errno of
+ * perch__elf_open().
  */
 int perch__open_if_same(struct elf_file *file, int fd, const struct sources *sources,
 			const struct perch_dso *dso);
-/* Opens the file at its path, or as a process that still runs sees it. Returns the same. */
+/* Opens the file at its path, or as a process that still runs sees it, one that is verified if
+ * there is one. Returns the same. */
 int perch__open_mapped(struct elf_file *file, const struct sources *sources,
 		       const struct perch_dso *dso, struct symbol_error *error);
 
-/* True if the content of the file was written after the recording, or the file made after it. */
-bool perch__is_newer(int fd, uint64_t recorded_at);
 struct statx_timestamp;
 /* A time of a file in ns since 1970. */
 uint64_t perch__ns_of(const struct statx_timestamp *time);
@@ -299,9 +317,11 @@ void perch__close_module(struct module_file *module);
 int perch__open_module_debug(struct elf_file *debug, const struct sources *sources,
 			     const struct perch_dso *dso, struct module_file *module,
 			     struct symbol_error *error);
+
 /* Adds the functions of the file of a module. Returns 0 or -ENOMEM. */
 int perch__load_module_file(struct table *table, const struct sources *sources,
-			    const struct perch_dso *dso, struct symbol_error *error);
+			    const struct perch_dso *dso, struct symbol_error *error,
+			    struct proof *proof);
 
 /* ---- debuginfod.c: files from the servers in DEBUGINFOD_URLS ---- */
 
@@ -335,6 +355,8 @@ struct sources {
 	char *root, *kallsyms_path, *vmlinux_path;
 	char *build_id_dir; /* the build id cache; NULL is .debug of root, or none */
 	bool no_vmlinux;
+	bool verified_only; /* files that are not certain to be the mapped ones are refused */
+	enum perch_arch arch;
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
 	uint64_t recorded_at;	   /* the end of the recording in ns since 1970; 0 if unknown */
 	uint64_t recorded_since;   /* its start, estimated; 0 if unknown */
@@ -355,15 +377,15 @@ int perch__load_recorded(struct table *table, const struct sources *sources,
 			 const struct perch_dso *dso, struct symbol_error *error);
 /*
  * Returns 0 or -ENOMEM. If the table is empty, error has the reason. symtab_error: why functions
- * that the file has are not in the table.
+ * that the file has are not in the table. *proof is 0 at first.
  */
 int perch__load_file(struct table *table, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error,
-		     struct symbol_error *symtab_error);
+		     struct symbol_error *symtab_error, struct proof *proof);
 int perch__load_vdso(struct table *table, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error);
 int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_dso *dso,
-		       struct symbol_error *error);
+		       struct symbol_error *error, struct proof *proof);
 /*
  * Returns the recorded address of the kernel minus that in a file, which has _text, _stext or both
  * (0: no such symbol). The recorded symbol is _text; or _stext, if the kernel that was recorded
@@ -384,13 +406,19 @@ static inline uint64_t perch__kernel_shift(uint64_t recorded, uint64_t text, uin
  * there is none, error stays as it is.
  */
 int perch__load_vmlinux(struct table *table, const struct sources *sources,
-			const struct perch_dso *dso, struct symbol_error *error);
+			const struct perch_dso *dso, struct symbol_error *error,
+			struct proof *proof);
+/* Adds the functions of a module that the kernel or the user's kallsyms file has. Returns the same.
+ */
+int perch__load_listed_module(struct table *table, struct sources *sources,
+			      const struct perch_dso *dso, struct symbol_error *error);
+/* load_file.c: these, or those of the file of the module */
 int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
-		       struct symbol_error *error);
+		       struct symbol_error *error, struct proof *proof);
 /* Opens the file of a DSO of the kinds FILE, VDSO and MODULE. Returns a descriptor or a negative
  * errno. */
 int perch__open_dso(const struct sources *sources, const struct perch_dso *dso,
-		    struct symbol_error *error);
+		    struct symbol_error *error, struct proof *proof);
 /* Opens the file of a DSO of the kind FILE. Returns 0 or a negative errno. */
 int perch__open_file(struct elf_file *file, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error);

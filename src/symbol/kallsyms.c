@@ -471,18 +471,21 @@ static int choose_kallsyms(struct sources *sources, const struct perch_dso *dso,
 }
 
 int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_dso *dso,
-		       struct symbol_error *error)
+		       struct symbol_error *error, struct proof *proof)
 {
 	struct kallsyms *kallsyms;
 	uint64_t shift;
+	bool same_address;
 
 	if (sources->vmlinux_path && !sources->no_vmlinux)
-		return perch__load_vmlinux(table, sources, dso, error);
+		return perch__load_vmlinux(table, sources, dso, error, proof);
 	if (choose_kallsyms(sources, dso, error, &kallsyms))
 		return -ENOMEM;
 	/* of another kernel, or with hidden addresses */
 	if (!kallsyms || !usable(kallsyms, error))
-		return sources->kallsyms_path ? 0 : perch__load_vmlinux(table, sources, dso, error);
+		return sources->kallsyms_path
+			       ? 0
+			       : perch__load_vmlinux(table, sources, dso, error, proof);
 	if (!find_shift(sources, kallsyms, dso, &shift)) {
 		perch__set_symbol_error(error,
 					"the recording does not have the address of the "
@@ -490,13 +493,18 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 					"that boot (--kallsyms)");
 		return 0;
 	}
+	/* KASLR: this is the boot that was recorded; programs that run need no address */
+	same_address = !shift && !sources->foreign && (dso->text_start || !sources->recorded);
+	*proof = perch__kernel_proof(sources->kallsyms_path,
+				     !sources->kallsyms_path &&
+					     (dso->build_id_size || same_address));
 	if (kallsyms->cache && perch__kallsyms_cache_set_shift(kallsyms->cache, shift)) {
 		table->cache = kallsyms->cache;
 		return 0;
 	}
 	if (kallsyms->cache) {
 		sources->no_kallsyms_cache = true;
-		return perch__load_kernel(table, sources, dso, error);
+		return perch__load_kernel(table, sources, dso, error, proof);
 	}
 	return make_table(table, kallsyms, shift, true);
 }
@@ -553,9 +561,8 @@ static bool is_at(const struct table *table, const struct perch_dso *dso)
 		(!dso->length || last - dso->start < dso->length));
 }
 
-/* Adds the functions that the kernel or the user's kallsyms file has. */
-static int load_listed(struct table *table, struct sources *sources, const struct perch_dso *dso,
-		       struct symbol_error *error)
+int perch__load_listed_module(struct table *table, struct sources *sources,
+			      const struct perch_dso *dso, struct symbol_error *error)
 {
 	const char *path = sources->kallsyms_path;
 	struct kallsyms *kallsyms;
@@ -585,15 +592,4 @@ static int load_listed(struct table *table, struct sources *sources, const struc
 		perch__set_symbol_error(error, "%s has other addresses of the module", path);
 	}
 	return 0;
-}
-
-int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
-		       struct symbol_error *error)
-{
-	int rc = load_listed(table, sources, dso, error);
-
-	if (rc || table->nr)
-		return rc ? rc : perch__table_finish(table);
-	perch__table_free(table);
-	return perch__load_module_file(table, sources, dso, error);
 }

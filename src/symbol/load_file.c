@@ -27,9 +27,11 @@ int perch__open_file(struct elf_file *file, const struct sources *sources,
 		struct symbol_error ignored; /* the request for its debug file has the same */
 		int fd = perch__debuginfod_find(sources->debuginfod, dso, DEBUGINFOD_EXECUTABLE,
 						dso->build_id, size, &ignored);
+		struct proof proof = file->proof;
 
 		if (!perch__open_if_same(file, fd, sources, dso))
 			return 0;
+		file->proof = proof;
 	}
 	return rc;
 }
@@ -126,7 +128,7 @@ static void set_mini_error(struct symbol_error *error, int rc)
 
 int perch__load_file(struct table *table, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error,
-		     struct symbol_error *symtab_error)
+		     struct symbol_error *symtab_error, struct proof *proof)
 {
 	struct elf_file file, debug;
 	bool has_file = false, has_debug = false, stripped, asked;
@@ -135,6 +137,7 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	if (rc == -ENOMEM)
 		return rc;
 	has_file = !rc;
+	*proof = file.proof;
 	if (has_file && perch__elf_decompress(&file, WANT_SYMBOLS) == -ENOMEM) {
 		perch__elf_close(&file);
 		return -ENOMEM;
@@ -154,6 +157,8 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	}
 	if (!has_file && !has_debug)
 		return 0;
+	if (!has_file) /* it has the recorded build id */
+		*proof = (struct proof){ .state = PERCH_SYMBOLS_VERIFIED };
 	rc = load(table, has_file ? &file : NULL, has_debug ? &debug : NULL);
 	stripped = has_file && !has_debug && !perch__elf_section_of_type(&file, SHT_SYMTAB);
 	/* the servers find files by their build id */
@@ -234,6 +239,25 @@ int perch__load_vdso(struct table *table, const struct sources *sources,
 	return rc == -ENOMEM ? rc : 0;
 }
 
+int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
+		       struct symbol_error *error, struct proof *proof)
+{
+	const bool named = sources->kallsyms_path;
+	int rc = perch__load_listed_module(table, sources, dso, error);
+	char name[MODULE_NAME_SIZE];
+
+	if (rc)
+		return rc;
+	if (!table->nr) {
+		perch__table_free(table);
+		return perch__load_module_file(table, sources, dso, error, proof);
+	}
+	perch__module_name(dso->path, name);
+	*proof = perch__kernel_proof(named, !named && (dso->build_id_size ||
+						       perch__module_start(name) == dso->start));
+	return perch__table_finish(table);
+}
+
 /* Writes an image to a file without a name. Returns a descriptor or a negative errno. */
 static int file_of_image(const struct elf_file *file)
 {
@@ -249,16 +273,17 @@ static int file_of_image(const struct elf_file *file)
 }
 
 int perch__open_dso(const struct sources *sources, const struct perch_dso *dso,
-		    struct symbol_error *error)
+		    struct symbol_error *error, struct proof *proof)
 {
+	struct elf_file file = { .fd = -1 };
 	struct module_file module;
-	struct elf_file file;
 	int rc, fd;
 
 	if (dso->kind == PERCH_DSO_MODULE) {
 		rc = perch__open_module(&module, sources, dso, error);
 		if (rc)
 			return rc;
+		*proof = module.file.proof;
 		fd = module.installed;
 		module.installed = -1;
 		perch__close_module(&module);
@@ -266,6 +291,7 @@ int perch__open_dso(const struct sources *sources, const struct perch_dso *dso,
 	}
 	rc = dso->kind == PERCH_DSO_VDSO ? open_vdso(&file, sources, dso, error)
 					 : perch__open_file(&file, sources, dso, error);
+	*proof = file.proof;
 	if (rc)
 		return rc;
 	if (file.image) {

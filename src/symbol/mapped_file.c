@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Opens the file that a process mapped. Its path is not enough: a process in a container sees other
- * files, and a file may have been replaced. So a file is used only if its build id is the recorded
- * one, or else if device and inode are, and its content is not newer than the recording.
+ * files, and a file may have been replaced. A file is verified if its build id is the recorded one,
+ * or without a recorded build id if device and inode are, on the machine that was recorded, and its
+ * content is not newer than the recording. Device and inode prove only that: a copy has other ones,
+ * and the same content. So without a build id, another file is used, too, if it can be the mapped
+ * one, and is said to be unverified. A verified file is preferred, wherever it is.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -50,7 +53,7 @@ static bool times_newer(const struct statx *status, uint64_t recorded_at)
 	       (status->stx_mask & STATX_BTIME && perch__ns_of(&status->stx_btime) > recorded_at);
 }
 
-bool perch__is_newer(int fd, uint64_t recorded_at)
+static bool is_newer(int fd, uint64_t recorded_at)
 {
 	struct statx status;
 
@@ -76,25 +79,56 @@ static bool was_changed(const struct sources *sources, const char *path)
 
 /* ---- one file ---- */
 
-/* Returns 0; -ESTALE for another file; -EXDEV if that is not certain. */
-static int check_same(const struct elf_file *file, const struct sources *sources,
+static struct proof unverified(enum perch_symbols_reason reason, const char *text)
+{
+	return (struct proof){ PERCH_SYMBOLS_UNVERIFIED, reason, text };
+}
+
+/* Of a file that can be the mapped one. */
+static struct proof prove(const struct elf_file *file, const struct sources *sources,
+			  const struct perch_dso *dso)
+{
+	if (sources->root)
+		return unverified(PERCH_SYMBOLS_NAMED,
+				  "it is in the directory that the user named");
+	if (sources->foreign)
+		return unverified(PERCH_SYMBOLS_OTHER_MACHINE, "recorded on another machine");
+	if (!dso->inode)
+		return unverified(PERCH_SYMBOLS_NO_INODE,
+				  "the recording has only its path, not its inode");
+	if (!same_inode(file->fd, dso))
+		return unverified(PERCH_SYMBOLS_OTHER_FILE,
+				  "it has another inode: it was replaced or copied since the "
+				  "recording, or the process was in a container or chroot");
+	if (is_newer(file->fd, sources->recorded_at))
+		return unverified(PERCH_SYMBOLS_REPLACED, "it was written since the recording");
+	return (struct proof){ .state = PERCH_SYMBOLS_VERIFIED };
+}
+
+/* Sets the proof. Returns 0; -ESTALE for another file; -EXDEV if that is not certain. */
+static int check_same(struct elf_file *file, const struct sources *sources,
 		      const struct perch_dso *dso)
 {
 	size_t size = perch__own_build_id_size(dso);
+	const char *misfit;
+	bool same;
 
-	if (size)
-		return perch__same_build_id(dso->build_id, size, file->build_id,
-					    (size_t)file->build_id_size)
-			       ? 0
-			       : -ESTALE;
-	/* the user says which files to use */
-	if (sources->root)
-		return 0;
-	if (perch__is_newer(file->fd, sources->recorded_at))
+	if (size) {
+		same = perch__same_build_id(dso->build_id, size, file->build_id,
+					    (size_t)file->build_id_size);
+		file->proof.state = same ? PERCH_SYMBOLS_VERIFIED : PERCH_SYMBOLS_REFUSED;
+		return same ? 0 : -ESTALE;
+	}
+	misfit = perch__misfit(file, sources->arch, dso);
+	if (misfit) {
+		file->proof = (struct proof){ .state = PERCH_SYMBOLS_REFUSED, .text = misfit };
 		return -ESTALE;
-	if (dso->inode)
-		return same_inode(file->fd, dso) ? 0 : -ESTALE;
-	return sources->foreign ? -EXDEV : 0;
+	}
+	file->proof = prove(file, sources, dso);
+	if (file->proof.state == PERCH_SYMBOLS_VERIFIED || !sources->verified_only || sources->root)
+		return 0;
+	file->proof.state = PERCH_SYMBOLS_REFUSED;
+	return sources->foreign ? -EXDEV : -ESTALE;
 }
 
 /* Opens an executable or shared object if it is the file of the DSO. Takes fd, which may be a
@@ -102,17 +136,37 @@ static int check_same(const struct elf_file *file, const struct sources *sources
 int perch__open_if_same(struct elf_file *file, int fd, const struct sources *sources,
 			const struct perch_dso *dso)
 {
-	int rc = fd < 0 ? fd : perch__elf_open(file, fd);
+	struct proof proof;
+	int rc;
 
+	*file = (struct elf_file){ .fd = -1 };
+	rc = fd < 0 ? fd : perch__elf_open(file, fd);
 	if (rc)
 		return rc;
-	rc = check_same(file, sources, dso);
-	if (!rc && ((file->header.e_type != ET_EXEC && file->header.e_type != ET_DYN) ||
-		    perch__elf_sections(file)))
+	if (file->header.e_type != ET_EXEC && file->header.e_type != ET_DYN)
 		rc = -ELIBBAD;
-	if (rc)
-		perch__elf_close(file);
+	if (!rc)
+		rc = check_same(file, sources, dso);
+	if (!rc && perch__elf_sections(file))
+		rc = -ELIBBAD;
+	if (!rc)
+		return 0;
+	proof = file->proof;
+	perch__elf_close(file);
+	file->proof = proof;
 	return rc;
+}
+
+/* The same, only a file that is verified. */
+static int open_verified(struct elf_file *file, int fd, const struct sources *sources,
+			 const struct perch_dso *dso)
+{
+	int rc = perch__open_if_same(file, fd, sources, dso);
+
+	if (rc || file->proof.state == PERCH_SYMBOLS_VERIFIED)
+		return rc;
+	perch__elf_close(file);
+	return -ESTALE;
 }
 
 /* ---- the places where it may be ---- */
@@ -129,17 +183,17 @@ static int open_of_process(struct elf_file *file, const struct sources *sources,
 	int rc, first;
 
 	snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/root", dso->pid);
-	first = perch__open_if_same(file, path ? perch__open_regular(of_process, path) : -ENOENT,
-				    sources, dso);
+	first = open_verified(file, path ? perch__open_regular(of_process, path) : -ENOENT, sources,
+			      dso);
 	if (!first || first == -ENOMEM)
 		return first;
 	snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
 		 dso->pid, dso->map_start, dso->map_end);
-	rc = perch__open_if_same(file, perch__open_regular(NULL, of_process), sources, dso);
+	rc = open_verified(file, perch__open_regular(NULL, of_process), sources, dso);
 	if (!rc || rc == -ENOMEM)
 		return rc;
 	snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/exe", dso->pid);
-	rc = perch__open_if_same(file, perch__open_regular(NULL, of_process), sources, dso);
+	rc = open_verified(file, perch__open_regular(NULL, of_process), sources, dso);
 	return !rc || rc == -ENOMEM ? rc : first;
 }
 
@@ -203,6 +257,16 @@ static void set_reason(struct symbol_error *error, const struct sources *sources
 	}
 }
 
+/* The text of a refused file at the path ends with what cannot be the mapped file. */
+static void add_misfit(struct symbol_error *error, const struct proof *proof)
+{
+	size_t length = strlen(error->text);
+
+	if (proof->state == PERCH_SYMBOLS_REFUSED && proof->text && !proof->reason)
+		snprintf(error->text + length, sizeof(error->text) - length,
+			 "; the file at its path %s", proof->text);
+}
+
 int perch__open_mapped(struct elf_file *file, const struct sources *sources,
 		       const struct perch_dso *dso, struct symbol_error *error)
 {
@@ -210,9 +274,13 @@ int perch__open_mapped(struct elf_file *file, const struct sources *sources,
 	size_t length = strlen(dso->path);
 	bool deleted = length >= sizeof(suffix) &&
 		       !strcmp(dso->path + length - (sizeof(suffix) - 1), suffix);
-	bool live = !sources->root && dso->pid && (perch__own_build_id_size(dso) || dso->inode);
+	/* a process of another machine has nothing in common with one of this */
+	bool live = !sources->root && dso->pid &&
+		    (perch__own_build_id_size(dso) || (dso->inode && !sources->foreign));
+	struct elf_file of_process;
 	int at_path, rc = -ENOENT;
 
+	*file = (struct elf_file){ .fd = -1 };
 	if (dso->path[0] != '/') {
 		perch__set_symbol_error(error, "not a file path");
 		return -ENOENT;
@@ -220,15 +288,21 @@ int perch__open_mapped(struct elf_file *file, const struct sources *sources,
 	at_path = deleted ? -ENOENT
 			  : perch__open_if_same(file, perch__open_regular(sources->root, dso->path),
 						sources, dso);
-	if (!at_path || at_path == -ENOMEM)
+	if (at_path == -ENOMEM || (!at_path && file->proof.state == PERCH_SYMBOLS_VERIFIED))
 		return at_path;
 	if (live)
-		rc = open_of_process(file, sources, dso, deleted ? NULL : dso->path);
-	if (!rc || rc == -ENOMEM)
-		return rc;
-	if (deleted)
+		rc = open_of_process(&of_process, sources, dso, deleted ? NULL : dso->path);
+	if ((!rc || rc == -ENOMEM) && !at_path)
+		perch__elf_close(file);
+	if (!rc)
+		*file = of_process;
+	if (!rc || rc == -ENOMEM || !at_path)
+		return rc == -ENOMEM ? rc : 0;
+	if (deleted) {
 		perch__set_symbol_reason(error, PERCH_SYMBOLS_DELETED, "the file was deleted");
-	else
+	} else {
 		set_reason(error, sources, dso, at_path, rc);
+		add_misfit(error, &file->proof);
+	}
 	return at_path == -ELIBBAD ? -ENOEXEC : at_path;
 }

@@ -264,6 +264,7 @@ static int check(struct elf_file *file, const struct wanted *wanted)
 	read_magic(file, release, &unload);
 	if (!same_build(wanted, file, release))
 		return -ESTALE;
+	file->proof = perch__kernel_proof(wanted->sources->root, wanted->size);
 	if (wanted->loaded && use_loaded_layout(file, wanted->dso, wanted->name))
 		return 0;
 	return lay_out(file, wanted->dso, unload) ? 0 : -ESTALE;
@@ -276,13 +277,11 @@ static int check(struct elf_file *file, const struct wanted *wanted)
  */
 static int open_if_same(struct elf_file *file, int *installed, int fd, const struct wanted *wanted)
 {
-	const struct sources *sources = wanted->sources;
 	int rc, copy = -1;
 
 	if (fd < 0)
 		return fd;
-	if ((!wanted->size && !sources->root && perch__is_newer(fd, sources->recorded_at)) ||
-	    (installed && (copy = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)) {
+	if (installed && (copy = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
 		close(fd);
 		return -ESTALE;
 	}
@@ -504,7 +503,8 @@ int perch__open_module_debug(struct elf_file *debug, const struct sources *sourc
 /* ---- its functions ---- */
 
 int perch__load_module_file(struct table *table, const struct sources *sources,
-			    const struct perch_dso *dso, struct symbol_error *error)
+			    const struct perch_dso *dso, struct symbol_error *error,
+			    struct proof *proof)
 {
 	struct symbol_error ignored;
 	struct module_file module;
@@ -518,7 +518,9 @@ int perch__load_module_file(struct table *table, const struct sources *sources,
 		module.installed = -1;
 		if (perch__open_module_debug(file, sources, dso, NULL, &ignored))
 			return 0;
+		file->proof = perch__kernel_proof(false, true); /* it has the build id */
 	}
+	*proof = file->proof;
 	symbols = perch__elf_section_of_type(file, SHT_SYMTAB);
 	rc = symbols ? perch__elf_symbols(table, file, symbols, file) : 0;
 	perch__close_module(&module);

@@ -6,6 +6,8 @@ int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_ds
 			    struct perch_error *err)
 {
 	struct symbol_error error = { "not a file" };
+	struct proof proof = { 0 };
+	struct dso_symbols *cached;
 	int rc = -ENOENT;
 
 	*fd = -1;
@@ -13,7 +15,11 @@ int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_ds
 		perch__set_symbol_error(&error, "no file of the module");
 	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_VDSO ||
 	    dso->kind == PERCH_DSO_MODULE)
-		rc = perch__open_dso(&symbols->sources, dso, &error);
+		rc = perch__open_dso(&symbols->sources, dso, &error, &proof);
+	/* a DSO of a program's own may not live as long as the symbols */
+	cached = dso->used ? perch__symbols_of_dso(symbols, dso) : NULL;
+	if (cached && !cached->proof.state)
+		cached->proof = proof;
 	if (rc < 0)
 		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "%s", error.text);
 	*fd = rc;

@@ -56,6 +56,8 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 	symbols->demangle_kernel = options && options->demangle_kernel;
 	symbols->sources.any_owner = options && options->any_owner;
 	symbols->sources.no_vmlinux = options && options->no_vmlinux;
+	symbols->sources.verified_only = options && options->verified_only;
+	symbols->sources.arch = options ? options->arch : PERCH_ARCH_UNKNOWN;
 	symbols->sources.recorded_at = options ? options->recorded_at : 0;
 	*result = symbols;
 	return 0;
@@ -212,13 +214,15 @@ void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cach
 	switch (cached->dso->kind) {
 	case PERCH_DSO_FILE:
 		rc = perch__load_file(&cached->table, sources, cached->dso, &cached->error,
-				      &cached->symtab_error);
+				      &cached->symtab_error, &cached->proof);
 		break;
 	case PERCH_DSO_KERNEL:
-		rc = perch__load_kernel(&cached->table, sources, cached->dso, &cached->error);
+		rc = perch__load_kernel(&cached->table, sources, cached->dso, &cached->error,
+					&cached->proof);
 		break;
 	case PERCH_DSO_MODULE:
-		rc = perch__load_module(&cached->table, sources, cached->dso, &cached->error);
+		rc = perch__load_module(&cached->table, sources, cached->dso, &cached->error,
+					&cached->proof);
 		break;
 	case PERCH_DSO_VDSO:
 		rc = perch__load_vdso(&cached->table, sources, cached->dso, &cached->error);
@@ -446,6 +450,7 @@ const struct perch_symbol *perch_symbols_find_data(struct perch_symbols *symbols
 {
 	struct dso_symbols *cached;
 	struct symbol_error ignored;
+	struct proof proof = { 0 };
 	struct entry *entry;
 
 	if (dso->kind != PERCH_DSO_FILE)
@@ -456,9 +461,11 @@ const struct perch_symbol *perch_symbols_find_data(struct perch_symbols *symbols
 	if (!cached->variables_loaded) {
 		cached->variables_loaded = true;
 		cached->variables.of_variables = true;
-		if (perch__load_file(&cached->variables, &symbols->sources, dso, &ignored,
-				     &ignored))
+		if (perch__load_file(&cached->variables, &symbols->sources, dso, &ignored, &ignored,
+				     &proof))
 			perch__table_free(&cached->variables);
+		if (!cached->proof.state)
+			cached->proof = proof;
 	}
 	entry = perch__table_find(&cached->variables, offset);
 	return entry ? make_symbol(symbols, cached, &cached->variables, entry) : NULL;
@@ -519,6 +526,27 @@ enum perch_symbols_reason perch_symbols_error_reason(const struct perch_symbols 
 		return perch_jitdump_is_of_other_user(dso->jitdump) ? PERCH_SYMBOLS_OTHER_OWNER
 								    : PERCH_SYMBOLS_OTHER_REASON;
 	return cached && cached->error.text[0] ? cached->error.reason : PERCH_SYMBOLS_OTHER_REASON;
+}
+
+enum perch_symbols_state perch_symbols_get_state(const struct perch_symbols *symbols,
+						 const struct perch_dso *dso,
+						 enum perch_symbols_reason *reason)
+{
+	const struct dso_symbols *cached = find_dso(symbols, dso);
+	enum perch_symbols_state state = cached ? cached->proof.state : PERCH_SYMBOLS_NO_STATE;
+
+	if (reason)
+		*reason = state == PERCH_SYMBOLS_UNVERIFIED ? cached->proof.reason
+							    : PERCH_SYMBOLS_OTHER_REASON;
+	return state;
+}
+
+const char *perch_symbols_doubt(const struct perch_symbols *symbols, const struct perch_dso *dso)
+{
+	const struct dso_symbols *cached = find_dso(symbols, dso);
+
+	return cached && cached->proof.state == PERCH_SYMBOLS_UNVERIFIED ? cached->proof.text
+									 : NULL;
 }
 
 const char *perch_symbols_debug_error(const struct perch_symbols *symbols,

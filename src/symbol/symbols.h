@@ -19,6 +19,7 @@ struct dso_symbols {
 	struct debug_info *debug; /* NULL before its first use */
 	struct bpf_lines *bpf;	  /* the same, of a BPF program */
 	struct symbol_error error, symtab_error;
+	struct proof proof;   /* of its file */
 	struct perf_map *map; /* of the generated code of a process */
 	uint32_t *jit_symbol; /* of a jitdump: index of the struct perch_symbol plus 1, by number */
 	size_t nr_jit_symbols;

@@ -185,7 +185,8 @@ int perch__open_vmlinux(struct elf_file *file, const struct sources *sources,
 }
 
 int perch__load_vmlinux(struct table *table, const struct sources *sources,
-			const struct perch_dso *dso, struct symbol_error *error)
+			const struct perch_dso *dso, struct symbol_error *error,
+			struct proof *proof)
 {
 	struct elf_file file;
 	uint64_t shift;
@@ -206,5 +207,9 @@ int perch__load_vmlinux(struct table *table, const struct sources *sources,
 		return 0;
 	}
 	move(table, shift);
+	/* a file that was searched has the build id of the running kernel, on the recorded machine
+	 */
+	*proof = perch__kernel_proof(sources->vmlinux_path,
+				     dso->build_id_size || !sources->vmlinux_path);
 	return perch__table_finish(table);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests that a file is used only if it is the one that was mapped, and where it is searched. */
+/* Tests which file is used for a mapping, if it is verified, and where it is searched. */
 #define _GNU_SOURCE
 #include "symbol_fixture.h"
 
@@ -33,6 +33,9 @@ static struct perch_dso dso_of(const char *path)
 	dso.pid = no_process;
 	dso.map_start = 0x1000;
 	dso.map_end = 0x2000;
+	dso.code_map_start = 0x1000;
+	dso.code_map_offset = CODE_OFFSET;
+	dso.code_map_size = CODE_SIZE;
 	return dso;
 }
 
@@ -77,23 +80,60 @@ static void check_reason(enum perch_symbols_reason reason, const char *error)
 		fail_msg("the reason of '%s' is %d", error ? error : "", (int)reason);
 }
 
-/* Looks up a name with a new handle. Without a symbol, the error in brackets. */
-static const char *ask(const struct perch_dso *dso, uint64_t recorded_at, bool foreign)
+/*
+ * Looks up a name with a new handle. Without a symbol, the error in brackets. A name that is not
+ * verified has a question mark, and the reason why.
+ */
+static const char *ask_with(const struct perch_symbols_options *options,
+			    const struct perch_dso *dso)
 {
+	static const char *const doubts[] = {
+		[PERCH_SYMBOLS_REPLACED] = "written",
+		[PERCH_SYMBOLS_OTHER_FILE] = "inode",
+		[PERCH_SYMBOLS_OTHER_MACHINE] = "machine",
+		[PERCH_SYMBOLS_NO_INODE] = "path",
+		[PERCH_SYMBOLS_NAMED] = "root",
+	};
 	static char answer[256];
-	const struct perch_symbols_options options = { .recorded_at = recorded_at,
-						       .foreign = foreign };
-	struct perch_symbols *symbols = new_symbols(&options);
+	struct perch_symbols *symbols = new_symbols(options);
+	enum perch_symbols_reason doubt;
 	const char *name = name_at(symbols, dso, CODE_OFFSET);
 	const char *error = perch_symbols_error(symbols, dso);
+	enum perch_symbols_state state = perch_symbols_get_state(symbols, dso, &doubt);
 
 	check_reason(perch_symbols_error_reason(symbols, dso), error);
-	if (*name)
+	assert_true(state == PERCH_SYMBOLS_UNVERIFIED ||
+		    (!doubt && !perch_symbols_doubt(symbols, dso)));
+	if (state == PERCH_SYMBOLS_UNVERIFIED) {
+		assert_true(*name && perch_symbols_doubt(symbols, dso) && doubts[doubt]);
+		snprintf(answer, sizeof(answer), "%s? %s", name, doubts[doubt]);
+	} else if (*name) {
+		assert_int_equal(state, PERCH_SYMBOLS_VERIFIED);
 		snprintf(answer, sizeof(answer), "%s", name);
-	else
+	} else {
+		assert_true(state == PERCH_SYMBOLS_REFUSED || state == PERCH_SYMBOLS_NO_STATE);
 		snprintf(answer, sizeof(answer), "[%s]", error ? error : "");
+	}
 	perch_symbols_free(symbols);
 	return answer;
+}
+
+static const char *ask(const struct perch_dso *dso, uint64_t recorded_at, bool foreign)
+{
+	const struct perch_symbols_options options = { .recorded_at = recorded_at,
+						       .foreign = foreign };
+
+	return ask_with(&options, dso);
+}
+
+/* The same for a program that records: what is not verified is refused. */
+static const char *ask_verified(const struct perch_dso *dso, uint64_t recorded_at, bool foreign)
+{
+	const struct perch_symbols_options options = { .recorded_at = recorded_at,
+						       .foreign = foreign,
+						       .verified_only = true };
+
+	return ask_with(&options, dso);
 }
 
 static void compares_device_and_inode(void **state)
@@ -108,18 +148,25 @@ static void compares_device_and_inode(void **state)
 	later = changed_at(path);
 	assert_string_equal(ask(&dso, 0, false), "mapped");
 	assert_string_equal(ask(&dso, later, false), "mapped");
-	assert_string_equal(ask(&dso, later, true), "mapped");
+	assert_string_equal(ask_verified(&dso, later, false), "mapped");
+	/* another machine may have another file with these numbers */
+	assert_string_equal(ask(&dso, later, true), "mapped? machine");
 	dso.inode++;
-	assert_string_equal(ask(&dso, 0, false), "[another file than the one that was mapped]");
-	assert_string_equal(ask(&dso, later, false), UNCERTAIN);
-	assert_string_equal(ask(&dso, later - 1, false), "[replaced since the recording]");
+	assert_string_equal(ask(&dso, 0, false), "mapped? inode");
+	assert_string_equal(ask(&dso, later, false), "mapped? inode");
+	assert_string_equal(ask_verified(&dso, 0, false),
+			    "[another file than the one that was mapped]");
+	assert_string_equal(ask_verified(&dso, later, false), UNCERTAIN);
+	assert_string_equal(ask_verified(&dso, later - 1, false), "[replaced since the recording]");
 	dso.inode--;
 	dso.device_major = 0xfff; /* of no file system */
-	assert_string_equal(ask(&dso, later, false), "[on a file system that is not mounted here]");
+	assert_string_equal(ask(&dso, later, false), "mapped? inode");
+	assert_string_equal(ask_verified(&dso, later, false),
+			    "[on a file system that is not mounted here]");
 	dso.device_major = dso_of(path).device_major;
 	dso.inode_generation = 12345678; /* a file system without generations ignores it */
 	assert_true(!strcmp(ask(&dso, later, false), "mapped") ||
-		    !strcmp(ask(&dso, later, false), UNCERTAIN));
+		    !strcmp(ask(&dso, later, false), "mapped? inode"));
 }
 
 /* As the build id cache makes them. */
@@ -140,10 +187,11 @@ static void another_link_is_no_replacement(void **state)
 	usleep(20000); /* the clock of files has ticks of up to 10 ms */
 	assert_int_equal(link(path, path_in_directory("link")), 0);
 	assert_true(changed_at(path) > recorded_at);
-	assert_string_equal(ask(&dso, recorded_at, false), UNCERTAIN);
+	assert_string_equal(ask_verified(&dso, recorded_at, false), UNCERTAIN);
 }
 
-static void refuses_content_newer_than_the_recording(void **state)
+/* A copy over the file has the same content and a newer time. */
+static void content_newer_than_the_recording_is_unverified(void **state)
 {
 	const char *path = path_in_directory("newer");
 	struct perch_dso dso;
@@ -153,20 +201,158 @@ static void refuses_content_newer_than_the_recording(void **state)
 	write_elf(path, SHT_SYMTAB, another, 1, NULL, 0);
 	dso = dso_of(path);
 	assert_int_equal(stat(path, &status), 0);
-	assert_string_equal(ask(&dso, ns_of(status.st_mtim) - 1, false),
+	assert_string_equal(ask(&dso, ns_of(status.st_mtim) - 1, false), "another? written");
+	assert_string_equal(ask_verified(&dso, ns_of(status.st_mtim) - 1, false),
 			    "[replaced since the recording]");
 	/* a file without device and inode (MMAP records), too */
 	dso.inode = 0;
-	assert_string_equal(ask(&dso, ns_of(status.st_mtim) - 1, false),
-			    "[replaced since the recording]");
-	assert_string_equal(ask(&dso, ns_of(status.st_ctim), false), "another");
-	assert_string_equal(ask(&dso, ns_of(status.st_ctim), true),
+	assert_string_equal(ask(&dso, ns_of(status.st_mtim) - 1, false), "another? path");
+	assert_string_equal(ask(&dso, ns_of(status.st_ctim), false), "another? path");
+	assert_string_equal(ask(&dso, ns_of(status.st_ctim), true), "another? machine");
+	assert_string_equal(ask_verified(&dso, ns_of(status.st_ctim), true),
 			    "[recorded on another machine, and without the build id of the file]");
 	/* a build id is proof enough */
 	write_elf(path, SHT_SYMTAB, mapped, 1, this_id, 20);
 	dso.build_id_size = 20;
 	memcpy(dso.build_id, this_id, 20);
 	assert_string_equal(ask(&dso, 1, true), "mapped");
+}
+
+/* Looks up a name in the directory that the user names. */
+static const char *ask_below_root(const struct perch_dso *dso, enum perch_arch arch)
+{
+	const struct perch_symbols_options options = { .root = test_directory, .arch = arch };
+	struct perch_dso below = *dso;
+
+	below.path = dso->path + strlen(test_directory);
+	return ask_with(&options, &below);
+}
+
+/* A file that cannot be the mapped one is refused everywhere, also below the directory of the user.
+ */
+static void refuses_files_that_cannot_be_the_mapped_one(void **state)
+{
+	static const char no_code[] = "has no code at the offset that was mapped]";
+	const char *path = path_in_directory("layout");
+	struct perch_dso right, dso;
+
+	(void)state;
+	write_elf(path, SHT_SYMTAB, mapped, 1, NULL, 0);
+	dso = right = dso_of(path);
+	right.inode++;
+	dso.inode++;
+	assert_string_equal(ask(&dso, 0, false), "mapped? inode");
+	assert_string_equal(ask_below_root(&dso, PERCH_ARCH_UNKNOWN), "mapped? root");
+	/* a part of the code, as after mprotect(2) */
+	dso.code_map_size = CODE_SIZE / 2;
+	assert_string_equal(ask(&dso, 0, false), "mapped? inode");
+	/* more than the code, or beside it */
+	dso.code_map_size = 2 * CODE_SIZE;
+	assert_non_null(strstr(ask(&dso, 0, false), no_code));
+	assert_non_null(strstr(ask(&dso, 0, true), no_code));
+	assert_non_null(strstr(ask_below_root(&dso, PERCH_ARCH_UNKNOWN), no_code));
+	dso = right;
+	dso.code_map_offset += CODE_SIZE;
+	assert_non_null(strstr(ask(&dso, 0, false), no_code));
+	dso.code_map_offset = UINT64_MAX - 1;
+	assert_non_null(strstr(ask(&dso, 0, false), no_code));
+	/* the inode is of a file that was written in place */
+	dso.inode = dso_of(path).inode;
+	assert_non_null(strstr(ask(&dso, 0, false), no_code));
+	/* nothing says what was mapped */
+	dso = right;
+	dso.code_map_size = 0;
+	assert_string_equal(ask(&dso, 0, false), "mapped? inode");
+	/* the file is of x86-64 */
+	assert_string_equal(ask_below_root(&right, PERCH_ARCH_X86), "mapped? root");
+	assert_non_null(
+		strstr(ask_below_root(&right, PERCH_ARCH_ARM64), "is of another architecture]"));
+	/* a build id is proof enough */
+	write_elf(path, SHT_SYMTAB, mapped, 1, this_id, 20);
+	dso = right;
+	dso.code_map_size = 2 * CODE_SIZE;
+	dso.build_id_size = 20;
+	memcpy(dso.build_id, this_id, 20);
+	assert_string_equal(ask(&dso, 0, false), "mapped");
+}
+
+/* A segment: file offset, address, bytes in the file and in memory. */
+static Elf64_Phdr segment(uint32_t flags, uint64_t offset, uint64_t address, uint64_t size,
+			  uint64_t memory)
+{
+	return (Elf64_Phdr){ .p_type = PT_LOAD,
+			     .p_flags = flags,
+			     .p_offset = offset,
+			     .p_vaddr = address,
+			     .p_filesz = size,
+			     .p_memsz = memory };
+}
+
+/* Writes a program with these segments, whose data is not executable. */
+static void write_segments(const char *path, uint16_t machine, const Elf64_Phdr *segments,
+			   size_t nr)
+{
+	struct built symbols, names, out;
+	struct built_file file = code_file();
+
+	file.machine = machine;
+	file.segment[0] = (Elf64_Phdr){ .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W };
+	memcpy(file.segment + 1, segments, nr * sizeof(*segments));
+	file.nr_segments = nr + 1;
+	make_symbols(&symbols, &names, false, mapped, 1);
+	add_symbols(&file, SHT_SYMTAB, &symbols, &names);
+	make_elf(&out, &file);
+	write_bytes(path, out.bytes, out.size);
+}
+
+static void compares_what_is_mapped_of_segments(void **state)
+{
+	/* code first, as in programs in Go: the kernel maps the size of all segments, then the data
+	 * over it */
+	const Elf64_Phdr first[] = { segment(PF_R | PF_X, 0x2000, CODE, 0x1800, 0x1800),
+				     segment(PF_R | PF_W, 0x3800, 0x8800, 0x100, 0x5000) };
+	const Elf64_Phdr later[] = { segment(PF_R, 0, 0x3000, 0x800, 0x800),
+				     segment(PF_R | PF_X, 0x2000, CODE, 0x1000, 0x1000),
+				     segment(PF_R | PF_X, 0x3000, 0x6000, 0x1000, 0x1000) };
+	static const struct {
+		bool later;
+		uint16_t machine;
+		uint64_t offset, size;
+		bool can_be;
+	} rows[] = {
+		{ false, EM_X86_64, 0x2000, 0x2000, true }, /* whole pages */
+		{ false, EM_X86_64, 0x2000, 0x3000, true }, /* up to the data */
+		{ false, EM_X86_64, 0x2000, 0x9000, true }, /* with the bytes of .bss */
+		{ false, EM_X86_64, 0x2000, 0xa000, false },
+		{ false, EM_X86_64, 0x1000, 0x3000, false },
+		{ false, EM_X86_64, 0x3000, 0x1000, true },
+		{ false, EM_X86_64, 0x3000, 0x2000, false },
+		{ false, EM_AARCH64, 0, 0x10000, true }, /* pages of 64 KiB */
+		{ false, EM_AARCH64, 0x2000, 0x3000, true },
+		{ true, EM_X86_64, 0, 0x1000, false }, /* not executable */
+		{ true, EM_X86_64, 0x2000, 0x1000, true },
+		{ true, EM_X86_64, 0x2000, 0x2000, true }, /* two segments in one line of maps */
+		{ true, EM_X86_64, 0x2000, 0x3000, false },
+		{ true, EM_X86_64, 0, 0x4000, false },
+	};
+	const char *path = path_in_directory("segments");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct perch_dso dso;
+		const char *answer;
+
+		write_segments(path, rows[i].machine, rows[i].later ? later : first,
+			       rows[i].later ? 3 : 2);
+		dso = dso_of(path);
+		dso.inode++;
+		dso.code_map_start = 0x10000;
+		dso.code_map_offset = rows[i].offset;
+		dso.code_map_size = rows[i].size;
+		answer = ask(&dso, 0, false);
+		if (!strcmp(answer, "mapped? inode") != rows[i].can_be)
+			fail_msg("row %zu: %s", i, answer);
+	}
 }
 
 static void build_id_of_a_shared_path_is_no_proof(void **state)
@@ -182,7 +368,8 @@ static void build_id_of_a_shared_path_is_no_proof(void **state)
 	dso.inode++;
 	assert_string_equal(ask(&dso, 0, false), "mapped");
 	dso.build_id_of_path = dso.shared_path = true;
-	assert_string_equal(ask(&dso, changed_at(path), false), UNCERTAIN);
+	assert_string_equal(ask(&dso, changed_at(path), false), "mapped? inode");
+	assert_string_equal(ask_verified(&dso, changed_at(path), false), UNCERTAIN);
 	/* the file itself, and the recording has the build id of the other one */
 	dso.inode--;
 	memcpy(dso.build_id, other_id, 20);
@@ -253,8 +440,11 @@ static void opens_what_the_process_has_mapped(void **state)
 		assert_string_equal(ask(&dso, 0, false), "mapped");
 		assert_string_equal(ask(&removed, 0, false), "mapped");
 	}
+	/* a process of another machine has this id by chance */
+	assert_string_equal(ask(&dso, 0, true), "another? machine");
 	munmap(map, page);
-	assert_string_equal(ask(&dso, 1, false), "[replaced since the recording]");
+	assert_string_equal(ask(&dso, 1, false), "another? inode");
+	assert_string_equal(ask_verified(&dso, 1, false), "[replaced since the recording]");
 	assert_string_equal(ask(&removed, 1, false), "[the file was deleted]");
 	/* a file below the root directory of the process */
 	dso = dso_of(path);
@@ -267,7 +457,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(compares_device_and_inode),
 		cmocka_unit_test(another_link_is_no_replacement),
-		cmocka_unit_test(refuses_content_newer_than_the_recording),
+		cmocka_unit_test(content_newer_than_the_recording_is_unverified),
+		cmocka_unit_test(refuses_files_that_cannot_be_the_mapped_one),
+		cmocka_unit_test(compares_what_is_mapped_of_segments),
 		cmocka_unit_test(build_id_of_a_shared_path_is_no_proof),
 		cmocka_unit_test(missing_files_have_a_reason),
 		cmocka_unit_test(opens_what_the_process_has_mapped),

@@ -288,7 +288,7 @@ static const struct cli_option options[] = {
 	{ 0, "origin", "EVENT:START:DSO", "", CLI_CALL, &annotate.origin, set_origin, false, true },
 	{ 'q', "quiet", NULL, "print no messages", CLI_FLAG, &annotate.quiet, NULL, false, false },
 	{ 'v', "verbose", NULL, "show the samples of each address first", CLI_COUNT,
-	  &annotate.verbose, NULL, false, false },
+	  &annotate.input.verbose, NULL, false, false },
 	{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump, false,
 	  true },
 	{ 0, "objdump", "PATH", "", CLI_CALL, NULL, refuse_objdump, false, true },

@@ -66,7 +66,6 @@ struct annotate {
 	struct cli_unsupported unsupported;
 	bool color; /* --stdio-color */
 	struct annotate_style style;
-	int verbose;
 	double percent_limit;
 	struct source_text sources;
 	const struct perch_file_event *events;

@@ -201,7 +201,7 @@ void annotate_stdio(FILE *out, struct listing *listing)
 	for (int i = 0; i < length; i++)
 		putc('-', out);
 	putc('\n', out);
-	if (annotate->verbose && !annotate->quiet)
+	if (annotate->input.verbose && !annotate->quiet)
 		put_points(out, listing);
 	put_heading(out, listing);
 	width = snprintf(NULL, 0, "%" PRIx64, listing->code.address + listing->code.size);

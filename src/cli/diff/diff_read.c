@@ -322,6 +322,7 @@ int diff_read_file(struct diff *diff, size_t file)
 	int status;
 
 	reading.input.path = diff->file[file].path;
+	reading.input.verbose = diff->verbose;
 	reading.texts = malloc(diff->nr_keys * PERCH_CELL_BYTES);
 	status = reading.texts ? choose_time(&reading) : no_memory();
 	if (!status)

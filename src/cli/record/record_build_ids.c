@@ -152,6 +152,8 @@ int record_write_build_ids(const struct record *record, struct perch_error *err)
 	struct perch_symbols *symbols = NULL;
 	struct record_dso **dso;
 	struct build_id *build_id, kernel = { 0 };
+	/* the build id of another file would prove that one to be the mapped one */
+	const struct perch_symbols_options options = { .verified_only = true };
 	int rc = 0, size;
 
 	if (record->options->no_build_ids)
@@ -171,7 +173,7 @@ int record_write_build_ids(const struct record *record, struct perch_error *err)
 		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				     "no memory for the build ids of the file");
 	else
-		rc = perch_symbols_new(&symbols, NULL, err);
+		rc = perch_symbols_new(&symbols, &options, err);
 	if (!rc)
 		rc = write_files(record, symbols, dso, build_id, err);
 	perch_symbols_free(symbols);

@@ -41,8 +41,9 @@ static int fill(const struct cli_cache *cache, const char *path, struct cli_cach
 {
 	struct perch_symbols *root[RECORD_MAX_ROOTS];
 	struct cli_cache_opener opener = { .open = open_pinned, .context = scan, .root = root };
+	const struct perch_session_options options = { .symbols.verified_only = true };
 	struct perch_session *session;
-	int rc = perch_session_open(&session, path, NULL, err);
+	int rc = perch_session_open(&session, path, &options, err);
 
 	if (rc)
 		return rc;

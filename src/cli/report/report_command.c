@@ -137,8 +137,8 @@ static const struct cli_option options[] = {
 	{ 'w', "column-widths", "WIDTHS",
 	  "widths of the columns, separated by commas; 0 is the width of the text", CLI_CALL,
 	  &report, report_option_widths, false, false },
-	{ 'v', "verbose", NULL, "do not fit columns to the terminal", CLI_FLAG, &report.full, NULL,
-	  false, false },
+	{ 'v', "verbose", NULL, "do not fit columns to the terminal, list unverified files",
+	  CLI_COUNT, &report.input.verbose, NULL, false, false },
 	{ 'q', "quiet", NULL, "print only rows: no comments, no notes", CLI_FLAG, &report.quiet,
 	  NULL, false, false },
 	CLI_NO_PAGER,
@@ -147,6 +147,7 @@ static const struct cli_option options[] = {
 /* Refuses options that exclude each other. */
 static int check_options(void)
 {
+	report.full = report.input.verbose;
 	if (report.hierarchy && report.json)
 		return cli_usage_error(COMMAND, "--hierarchy is not possible with --json");
 	if (report.show_threads && report.json)

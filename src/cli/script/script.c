@@ -316,7 +316,7 @@ int perch_cmd_script(int argc, char **argv)
 		CLI_SYMBOL_OPTIONS(&script.input),
 		{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL,
 		  &script, set_inline, false, false },
-		{ 'v', "verbose", NULL, "", CLI_COUNT, &script.verbose, NULL, false, true },
+		CLI_INPUT_VERBOSE_OPTION(&script.input),
 		CLI_NO_PAGER,
 	};
 	int next, status;

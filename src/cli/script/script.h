@@ -146,7 +146,6 @@ struct script {
 	bool per_event_dump, dump, dump_unsorted;
 	bool show_task, show_mmap, show_switch, show_namespace, show_lost, show_round, show_bpf,
 		show_cgroup, show_text_poke;
-	int verbose;
 	uint64_t max_stack;  /* 0: all frames */
 	uint64_t max_blocks; /* of brstackinsn; 0: all */
 	const char *stop_at;
