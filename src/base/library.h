@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "memory.h"
+
 struct perch__function {
 	const char *name;
 	void *pointer; /* to a pointer to the function, which is set */
@@ -20,7 +22,7 @@ struct perch__function {
 static inline bool perch__load_library(const char *name, const struct perch__function *functions,
 				       size_t nr)
 {
-	void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	void *handle = PERCH__COUNTED_CALL(dlopen(name, RTLD_NOW | RTLD_LOCAL));
 
 	for (size_t i = 0; handle && i < nr; i++) {
 		void *function = dlsym(handle, functions[i].name);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff.h"
 
 /* A row that only one of the two files has. */
@@ -105,7 +106,7 @@ bool diff_is_renamed(const struct diff *diff, const struct diff_event *event, si
 
 	if (!event->nr_rows || !has_key(diff, "dso") || !has_key(diff, "sym"))
 		return false;
-	single = reallocarray(NULL, event->nr_rows, sizeof(*single));
+	single = perch__reallocarray(NULL, event->nr_rows, sizeof(*single));
 	if (!single)
 		return false; /* without a note the table is still right */
 	nr = find_singles(diff, event, file, single, &change);
