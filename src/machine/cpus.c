@@ -43,7 +43,8 @@ static void sort_unique(struct perch_cpus *cpus)
 {
 	size_t cached = 0;
 
-	qsort(cpus->cpu, cpus->nr, sizeof(*cpus->cpu), ascending);
+	if (cpus->nr) /* an empty array is NULL */
+		qsort(cpus->cpu, cpus->nr, sizeof(*cpus->cpu), ascending);
 	for (size_t i = 0; i < cpus->nr; i++)
 		if (!cached || cpus->cpu[cached - 1] != cpus->cpu[i])
 			cpus->cpu[cached++] = cpus->cpu[i];

@@ -203,7 +203,10 @@ static bool is_outdated(const struct record_file_id *file, const struct perch_mm
 
 int record_ids_begin(struct record_ids *ids)
 {
-	return perch_symbols_new(&ids->symbols, NULL, NULL);
+	/* the build id of another file would prove that one to be the mapped one */
+	const struct perch_symbols_options options = { .verified_only = true };
+
+	return perch_symbols_new(&ids->symbols, &options, NULL);
 }
 
 void record_ids_next_round(struct record_ids *ids)
