@@ -36,7 +36,7 @@ FAILED five
 """
 TRACEBACK = """ok - one
 Traceback (most recent call last):
-  File "/work/x.py", line 3, in <module>
+  File "/src/x.py", line 3, in <module>
 chromium.Failed: no answer: [1234] a message
 """
 LEAK = """[==========] Running 1 test(s).
