@@ -84,7 +84,7 @@ static int prepare_loop(struct record *record)
 	const struct record_options *options = record->options;
 	size_t backward_events = options->overwrite ? record->plan->events.nr : 0;
 
-	if (record_rings_init(&record->rings, record->sampler, backward_events) < 0)
+	if (perch__recorder_rings_init(&record->rings, record->sampler, backward_events) < 0)
 		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to record with");
 	record->sampler_fd = perch_sampler_fd(record->sampler, &record->err);
@@ -154,14 +154,14 @@ static int begin(struct record *record, struct record_plan *plan)
 		return status;
 	/* without memory, records have device and inode */
 	if (plan->map_ids == RECORD_IDS_OF_RECORDER)
-		record_ids_begin(&record->scan.ids);
+		perch__recorder_ids_begin(&record->scan.ids);
 	record_synthesize_early(record);
 	if ((plan->system_wide || plan->threads) && !options->delayed &&
 	    perch_sampler_enable(record->sampler, &err) < 0)
 		return cli_error(RECORD_COMMAND, &err);
 	clock_gettime(CLOCK_MONOTONIC, &record->start);
 	if (record_fills_cache(options))
-		record_pinned_begin(&record->scan.pinned, !plan->system_wide);
+		perch__recorder_pinned_begin(&record->scan.pinned, !plan->system_wide);
 	status = options->program_argv ? release_program(record) : 0;
 	if (status)
 		return status;
@@ -237,7 +237,7 @@ static int run(struct record *record, struct record_plan *plan)
 		status = cli_error(RECORD_COMMAND, &record->err);
 		record->files.failed = true;
 		perch_sampler_disable(record->sampler, NULL);
-		record_discard_round(&record->rings, &record->scan);
+		perch__recorder_discard_round(&record->rings, &record->scan);
 	}
 	if (record_end_files(record) || record->wait_failed)
 		status = CLI_EXIT_FAILURE;
@@ -256,11 +256,11 @@ static void clear(struct record *record)
 	perch_sampler_close(record->sampler);
 	if (record->signals >= 0)
 		close(record->signals);
-	record_rings_clear(&record->rings);
-	record_scan_clear(&record->scan);
-	record_sideband_clear(&record->sideband);
+	perch__recorder_rings_clear(&record->rings);
+	perch__recorder_scan_clear(&record->scan);
+	perch__recorder_sideband_clear(&record->sideband);
 	free(record->early.bytes);
-	record_lost_clear(&record->lost);
+	perch__recorder_lost_clear(&record->lost);
 	record_clear_files(&record->files, record->options);
 }
 

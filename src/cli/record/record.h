@@ -11,20 +11,10 @@
  *	record_files.c		opens, ends and switches files
  *	  record_print.c	  messages about a file
  *	  record_features.c	  the sections after the data of a file
- *	    record_tracing.c	    the section TRACING_DATA
  *	    record_build_ids.c	    the section BUILD_ID
  *	record_cache.c		the file -> the build id cache
  *	record_synthesize.c	records of the state before the recording -> the file
- *	--- record_rings.h: independent of the structures below ---
- *	record_snapshot.c	copies of the rings -> the file (--overwrite)
- *	record_rings.c		the rings -> the file, one round
- *	record_lost.c		numbers of lost records
- *	record_scan.c		counts, times and DSOs of the records that are written
- *	  record_edit.c		  records that are written in place of those of the rings
- *	    record_ids.c	    build ids of mapped files
- *	record_pinned.c		files that are pinned for the build id cache
- *	record_sideband.c	the side-band cache, for files that start later
- *	record_maps.c		records that describe the recording
+ *	--- src/recorder: between the rings and a file ---
  */
 #ifndef PERCH_CLI_RECORD_H
 #define PERCH_CLI_RECORD_H
@@ -38,7 +28,7 @@
 
 #include "options.h"
 #include "program.h"
-#include "record_rings.h"
+#include "recorder/internal.h"
 #include "target.h"
 
 /* The name of the command in messages: perch top opens events as perch record does. */
@@ -188,11 +178,11 @@ struct record {
 	pid_t without_events; /* a target that has lost its events and runs; 0 if none was seen */
 	struct perch_sampler *sampler;
 	int sampler_fd; /* to poll */
-	struct record_rings rings;
-	struct record_scan scan;
-	struct record_sideband sideband;
+	struct recorder_rings rings;
+	struct recorder_scan scan;
+	struct recorder_sideband sideband;
 	struct record_early early;
-	struct record_lost lost;
+	struct recorder_lost lost;
 	struct record_files files;
 	struct timespec start;
 	size_t next_window_time; /* index in window_ms */
@@ -326,20 +316,13 @@ void record_print_samples(const struct record *record, uint64_t overwritten);
 /* Prints size and samples of the last file, as perf does. */
 void record_print_file(const struct record *record);
 
-/* ---- record_features.c, record_build_ids.c, record_tracing.c: 0 or a negative errno ---- */
+/* ---- record_features.c, record_build_ids.c: 0 or a negative errno ---- */
 
 /* The features that are known before the first record. */
 int record_write_first_features(const struct record *record, struct perch_error *err);
 /* The others; to a file, all. */
 int record_write_features(const struct record *record, struct perch_error *err);
 int record_write_build_ids(const struct record *record, struct perch_error *err);
-/*
- * Writes the formats of the recorded tracepoints, so that readers can parse raw data. Writes
- * nothing if there are none.
- */
-int record_write_tracing_data(struct perch_writer *writer, const struct perch_events *events,
-			      struct perch_machine *machine, struct perch_error *err);
-
 /* ---- record_cache.c ---- */
 
 /* True if the options let record_fill_cache() be called. */

@@ -37,8 +37,8 @@ static int vdso_build_id(uint8_t build_id[20])
 }
 
 /* Reads the build id of the file that was mapped, wherever that can be opened now. */
-static int mapped_build_id(const struct record_scan *scan, struct perch_symbols *symbols,
-			   const struct record_dso *mapped, uint8_t build_id[20])
+static int mapped_build_id(const struct recorder_scan *scan, struct perch_symbols *symbols,
+			   const struct recorder_dso *mapped, uint8_t build_id[20])
 {
 	const struct perch_dso dso = { .kind = PERCH_DSO_FILE,
 				       .path = mapped->path,
@@ -55,7 +55,7 @@ static int mapped_build_id(const struct record_scan *scan, struct perch_symbols 
 	if (!mapped->inode)
 		return -ENOENT;
 	if (perch_symbols_open_file(symbols, &dso, &fd, NULL))
-		fd = record_open_pinned_inode(&scan->pinned, &scan->dsos, mapped);
+		fd = perch__recorder_open_pinned_inode(&scan->pinned, &scan->dsos, mapped);
 	if (fd < 0)
 		return -ENOENT;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -64,8 +64,8 @@ static int mapped_build_id(const struct record_scan *scan, struct perch_symbols 
 	return size;
 }
 
-static void find_build_id(const struct record_scan *scan, struct perch_symbols *symbols,
-			  const struct record_dso *dso, struct build_id *build_id)
+static void find_build_id(const struct recorder_scan *scan, struct perch_symbols *symbols,
+			  const struct recorder_dso *dso, struct build_id *build_id)
 {
 	int size = dso->build_id_size;
 
@@ -80,8 +80,8 @@ static void find_build_id(const struct record_scan *scan, struct perch_symbols *
 
 static int by_path(const void *one, const void *other)
 {
-	const struct record_dso *a = *(const struct record_dso *const *)one;
-	const struct record_dso *b = *(const struct record_dso *const *)other;
+	const struct recorder_dso *a = *(const struct recorder_dso *const *)one;
+	const struct recorder_dso *b = *(const struct recorder_dso *const *)other;
 
 	return strcmp(a->path, b->path);
 }
@@ -92,7 +92,7 @@ static bool same(const struct build_id *a, const struct build_id *b)
 }
 
 /* Writes the build ids of the files with one path. */
-static int write_path(struct perch_writer *writer, struct record_dso *const *dso,
+static int write_path(struct perch_writer *writer, struct recorder_dso *const *dso,
 		      const struct build_id *build_id, size_t nr, struct perch_error *err)
 {
 	bool all_recorded = true, all_same = true;
@@ -110,9 +110,10 @@ static int write_path(struct perch_writer *writer, struct record_dso *const *dso
 }
 
 static int write_files(const struct record *record, struct perch_symbols *symbols,
-		       struct record_dso **dso, struct build_id *build_id, struct perch_error *err)
+		       struct recorder_dso **dso, struct build_id *build_id,
+		       struct perch_error *err)
 {
-	const struct record_dsos *dsos = &record->scan.dsos;
+	const struct recorder_dsos *dsos = &record->scan.dsos;
 	int rc = 0;
 
 	for (size_t i = 0; i < dsos->nr; i++)
@@ -131,7 +132,7 @@ static int write_files(const struct record *record, struct perch_symbols *symbol
 /* A module that was unloaded meanwhile has none. */
 static int write_modules(const struct record *record, struct perch_error *err)
 {
-	const struct record_scan *scan = &record->scan;
+	const struct recorder_scan *scan = &record->scan;
 	struct build_id build_id = { 0 };
 	int rc = 0;
 
@@ -150,7 +151,7 @@ int record_write_build_ids(const struct record *record, struct perch_error *err)
 {
 	const size_t nr = record->scan.dsos.nr;
 	struct perch_symbols *symbols = NULL;
-	struct record_dso **dso;
+	struct recorder_dso **dso;
 	struct build_id *build_id, kernel = { 0 };
 	/* the build id of another file would prove that one to be the mapped one */
 	const struct perch_symbols_options options = { .verified_only = true };

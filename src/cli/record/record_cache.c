@@ -14,15 +14,15 @@
 /* Opens a file that is pinned since it was mapped. */
 static int open_pinned(const void *context, const struct perch_dso *dso)
 {
-	const struct record_scan *scan = context;
+	const struct recorder_scan *scan = context;
 
-	return record_open_pinned(&scan->pinned, &scan->dsos, dso->path, dso->build_id,
-				  dso->build_id_size);
+	return perch__recorder_open_pinned(&scan->pinned, &scan->dsos, dso->path, dso->build_id,
+					   dso->build_id_size);
 }
 
 /* Makes the symbols of the root directories of processes. Returns their number. */
-static size_t open_roots(const struct record_pinned *pinned,
-			 struct perch_symbols *root[RECORD_MAX_ROOTS])
+static size_t open_roots(const struct recorder_pinned *pinned,
+			 struct perch_symbols *root[RECORDER_MAX_ROOTS])
 {
 	struct perch_symbols_options options = { 0 };
 	char path[32];
@@ -37,9 +37,9 @@ static size_t open_roots(const struct record_pinned *pinned,
 }
 
 static int fill(const struct cli_cache *cache, const char *path, struct cli_cache_missing *missing,
-		const struct record_scan *scan, struct perch_error *err)
+		const struct recorder_scan *scan, struct perch_error *err)
 {
-	struct perch_symbols *root[RECORD_MAX_ROOTS];
+	struct perch_symbols *root[RECORDER_MAX_ROOTS];
 	struct cli_cache_opener opener = { .open = open_pinned, .context = scan, .root = root };
 	const struct perch_session_options options = { .symbols.verified_only = true };
 	struct perch_session *session;

@@ -75,14 +75,14 @@ int record_write_first_features(const struct record *record, struct perch_error 
 	if (rc >= 0 && options->use_clock)
 		rc = write_clock(writer, options->clock, err);
 	return rc < 0 ? rc
-		      : record_write_tracing_data(writer, &record->plan->events, options->machine,
-						  err);
+		      : perch__recorder_write_tracing_data(writer, &record->plan->events,
+							   options->machine, err);
 }
 
 int record_write_features(const struct record *record, struct perch_error *err)
 {
 	const struct record_options *options = record->options;
-	const struct record_scan *scan = &record->scan;
+	const struct recorder_scan *scan = &record->scan;
 	struct perch_writer *writer = record->files.writer;
 	/* a pipe has them before its records */
 	int rc = record_to_pipe(options) ? 0 : record_write_first_features(record, err);

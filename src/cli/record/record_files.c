@@ -48,7 +48,7 @@ int record_gather_events(const struct perch_sampler *sampler, size_t nr,
 }
 
 /* Sets the positions of times and names in the records of these events. */
-static void init_scan(struct record_scan *scan, const struct record_files *files)
+static void init_scan(struct recorder_scan *scan, const struct record_files *files)
 {
 	perch_parse_info_init(&scan->parse_info, &files->events[0].attr, PERCH_BYTES_NATIVE);
 	scan->mmap_parse_info = scan->parse_info;
@@ -91,10 +91,11 @@ int record_prepare_files(struct record *record)
 	init_scan(&record->scan, files);
 	files->names = calloc(options->max_files + 1, sizeof(*files->names));
 	if (!files->names ||
-	    record_lost_init(&record->lost, files->events, files->nr_events, record->rings.nr,
-			     options->overwrite ? nr_events : SIZE_MAX) < 0)
+	    perch__recorder_lost_init(&record->lost, files->events, files->nr_events,
+				      record->rings.nr,
+				      options->overwrite ? nr_events : SIZE_MAX) < 0)
 		return no_memory(&record->err);
-	record->scan.lost = record_lost_records(&record->lost);
+	record->scan.lost = perch__recorder_lost_records(&record->lost);
 	record->scan.sideband = record_keeps_sideband(options) ? &record->sideband : NULL;
 	return options->overwrite ? make_decoder(files, &record->err) : 0;
 }
@@ -128,7 +129,7 @@ int record_open_file(struct record *record, const char *path)
 	struct record_files *files = &record->files;
 	int rc;
 
-	record_scan_reset(&record->scan);
+	perch__recorder_scan_reset(&record->scan);
 	if (record_to_pipe(record->options))
 		rc = open_pipe(record);
 	else
@@ -197,8 +198,8 @@ static void add_name(struct record_files *files, uint64_t max_files, const char 
 static void report_samples(struct record *record)
 {
 	struct record_files *files = &record->files;
-	uint64_t overwritten = record->options->overwrite ? record_rings_overwritten(&record->rings)
-							  : 0;
+	uint64_t overwritten =
+		record->options->overwrite ? perch__recorder_rings_overwritten(&record->rings) : 0;
 
 	if (!record->options->quiet)
 		record_print_samples(record, overwritten);
@@ -221,9 +222,10 @@ static int end_file(struct record *record, const char *name)
 
 	/* after a failure, writing is not repeated; a snapshot has its records already */
 	if (!files->failed && !record->options->overwrite)
-		rc = record_write_lost(&record->lost, &record->rings, files->writer, &record->err);
+		rc = perch__recorder_write_lost(&record->lost, &record->rings, files->writer,
+						&record->err);
 	finished = finish_file(record);
-	record_lost_add_records(&record->lost);
+	perch__recorder_lost_add_records(&record->lost);
 	rc = rc < 0 ? rc : finished;
 	/* a file that the disk has no space to complete has its records */
 	if (name && (rc >= 0 || files->failed) && !rename(output, name))
@@ -262,10 +264,11 @@ static int dump_snapshot(struct record *record, const char *path)
 	int rc = record_open_file(record, path);
 
 	if (rc >= 0)
-		rc = record_write_lost(&record->lost, &record->rings, files->writer, &record->err);
+		rc = perch__recorder_write_lost(&record->lost, &record->rings, files->writer,
+						&record->err);
 	if (rc >= 0)
-		rc = record_write_snapshot(&record->rings, &record->scan, files->decoder,
-					   files->writer, &record->err);
+		rc = perch__recorder_write_snapshot(&record->rings, &record->scan, files->decoder,
+						    files->writer, &record->err);
 	if (rc >= 0) {
 		rc = end_file(record, NULL);
 	} else if (files->writer) {
@@ -331,7 +334,7 @@ int record_switch(struct record *record)
 	if (rc >= 0 && !options->quiet)
 		record_print_warnings(record);
 	if (rc >= 0)
-		record_lost_next_file(&record->lost);
+		perch__recorder_lost_next_file(&record->lost);
 	if (!options->overwrite)
 		return rc < 0 ? rc : record_open_file(record, options->output);
 	if (rc < 0) {

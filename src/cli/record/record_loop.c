@@ -216,8 +216,8 @@ static bool wait_for_data(struct record *record)
 
 static ssize_t write_round(struct record *record)
 {
-	return record_write_round(&record->rings, &record->scan, record->files.writer,
-				  &record->err);
+	return perch__recorder_write_round(&record->rings, &record->scan, record->files.writer,
+					   &record->err);
 }
 
 int record_loop(struct record *record)

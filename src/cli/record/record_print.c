@@ -12,13 +12,13 @@
 /* Writes "12 on CPU 0, 30 on CPU 1", or "12 in thread 1234" with --per-thread. */
 static void put_rings(FILE *to, const struct record *record, const uint64_t *lost)
 {
-	const struct record_rings *rings = &record->rings;
+	const struct recorder_rings *rings = &record->rings;
 	const bool threads = record->options->per_thread;
 	uint64_t others = 0;
 	size_t nr = 0;
 
 	for (size_t ring = 0; ring < rings->nr; ring++) {
-		struct record_ring_source source;
+		struct recorder_ring_source source;
 
 		if (!lost[ring])
 			continue;
@@ -26,7 +26,7 @@ static void put_rings(FILE *to, const struct record *record, const uint64_t *los
 			others += lost[ring];
 			continue;
 		}
-		source = record_ring_source(rings, record->files.nr_events, ring);
+		source = perch__recorder_ring_source(rings, record->files.nr_events, ring);
 		fprintf(to, "%s%" PRIu64 " %s %d", nr > 1 ? ", " : "", lost[ring],
 			threads ? "in thread" : "on CPU", threads ? source.tid : source.cpu);
 	}
@@ -62,8 +62,8 @@ static void print_event_lost(const struct record *record, const char *name, cons
 
 static void print_lost_by_cpu(const struct record *record)
 {
-	const struct record_lost *lost = &record->lost;
-	const uint64_t *records = record_lost_records(lost);
+	const struct recorder_lost *lost = &record->lost;
+	const uint64_t *records = perch__recorder_lost_records(lost);
 	size_t nr = 0;
 
 	for (size_t event = 0; event < lost->nr_events; event++) {
@@ -136,7 +136,7 @@ static void print_removed_events(const struct record *record)
 
 void record_print_warnings(const struct record *record)
 {
-	const struct record_lost *lost = &record->lost;
+	const struct recorder_lost *lost = &record->lost;
 
 	if (lost->total && record->options->overwrite)
 		cli_note(RECORD_COMMAND,
@@ -175,8 +175,8 @@ void record_print_warnings(const struct record *record)
 /* If the build id cache is filled, the files with samples that are missing there have a message. */
 void record_print_missing(const struct record *record)
 {
-	const struct record_ids *ids = &record->scan.ids;
-	size_t nr = record_ids_missing(ids);
+	const struct recorder_ids *ids = &record->scan.ids;
+	size_t nr = perch__recorder_ids_missing(ids);
 	char path[PATH_MAX];
 
 	if (!nr || !record->scan.samples || record_fills_cache(record->options))
@@ -211,7 +211,7 @@ void record_print_samples(const struct record *record, uint64_t overwritten)
 			 "the file lacks %" PRIu64
 			 " earlier mappings, names and tasks: the limit of "
 			 "%u MB was exceeded",
-			 record->sideband.dropped, RECORD_SIDEBAND_BYTES >> 20);
+			 record->sideband.dropped, RECORDER_SIDEBAND_BYTES >> 20);
 }
 
 void record_print_file(const struct record *record)

@@ -27,13 +27,13 @@ static int write_records_as_they_are(void *context, const void *bytes, size_t si
 	uint64_t before = writer ? perch_writer_size(writer) : 0;
 	int rc = 0;
 
-	record_scan_synthesized(&record->scan, bytes, size);
+	perch__recorder_scan_synthesized(&record->scan, bytes, size);
 	if (writer)
 		rc = perch_writer_append(writer, &piece, 1, err);
 	if (rc < 0)
 		record->scan.unwritten_bytes += size - (perch_writer_size(writer) - before);
 	if (rc >= 0 && record_keeps_sideband(record->options) &&
-	    record_sideband_add(&record->sideband, bytes, size) < 0)
+	    perch__recorder_sideband_add(&record->sideband, bytes, size) < 0)
 		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				     "no memory to record with");
 	output->failed |= rc < 0;
@@ -44,13 +44,13 @@ static int write_records_as_they_are(void *context, const void *bytes, size_t si
 static int write_records(void *context, const void *bytes, size_t size, struct perch_error *err)
 {
 	struct output *output = context;
-	struct record_scan *scan = &output->record->scan;
+	struct recorder_scan *scan = &output->record->scan;
 	char *copy = NULL;
 	int rc;
 
 	if (scan->ids.symbols && (copy = malloc(size))) {
 		memcpy(copy, bytes, size);
-		record_edit_in_place(&scan->ids, &scan->parse_info, copy, size);
+		perch__recorder_edit_in_place(&scan->ids, &scan->parse_info, copy, size);
 	}
 	rc = write_records_as_they_are(context, copy ? copy : bytes, size, err);
 	free(copy);
@@ -60,19 +60,20 @@ static int write_records(void *context, const void *bytes, size_t size, struct p
 static int write_maps(struct output *output)
 {
 	struct record *record = output->record;
-	const struct record_output to = { write_records, output, &record->err };
+	const struct recorder_output to = { write_records, output, &record->err };
 	const struct record_plan *plan = record->plan;
 	struct perch_machine *machine = record->options->machine;
 	const struct perch_cpus *cpus = plan->cpus.nr ? &plan->cpus : NULL;
 	const pid_t one = plan->system_wide ? -1 : record->program.pid;
-	int rc = record_write_id_index(&to, record->sampler);
+	int rc = perch__recorder_write_id_index(&to, record->sampler);
 
 	if (rc >= 0 && plan->threads)
-		rc = record_write_thread_map(&to, machine, plan->threads, plan->nr_threads);
+		rc = perch__recorder_write_thread_map(&to, machine, plan->threads,
+						      plan->nr_threads);
 	else if (rc >= 0)
-		rc = record_write_thread_map(&to, machine, &one, 1);
+		rc = perch__recorder_write_thread_map(&to, machine, &one, 1);
 	if (rc >= 0 && (cpus || perch_machine_cpus(machine, &cpus, NULL) >= 0))
-		rc = record_write_cpu_map(&to, cpus);
+		rc = perch__recorder_write_cpu_map(&to, cpus);
 	return rc;
 }
 
@@ -138,8 +139,8 @@ static int keep_early(void *context, const void *bytes, size_t size, struct perc
 	    PERCH__ARRAY_RESERVE(early->bytes, early->capacity, early->used + size))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "too many processes");
 	memcpy(early->bytes + early->used, bytes, size);
-	record_edit_in_place(&record->scan.ids, &record->scan.parse_info,
-			     early->bytes + early->used, size);
+	perch__recorder_edit_in_place(&record->scan.ids, &record->scan.parse_info,
+				      early->bytes + early->used, size);
 	early->used += size;
 	return 0;
 }
@@ -227,7 +228,7 @@ static int write_bpf_programs(struct output *output, struct perch_synthesize_opt
 static int write_others(struct output *output, struct perch_synthesize_options *options)
 {
 	struct record *record = output->record;
-	const struct record_output to = { write_records, output, &record->err };
+	const struct recorder_output to = { write_records, output, &record->err };
 	struct perch_machine *machine = record->options->machine;
 	struct perch_error err;
 	int rc = 0;
@@ -246,7 +247,8 @@ static int write_others(struct output *output, struct perch_synthesize_options *
 		rc = write_bpf_programs(output, options);
 	if (rc < 0 || !record->plan->program_only)
 		return rc;
-	return record_write_child(&to, record->program.pid, record->scan.parse_info.id_size);
+	return perch__recorder_write_child(&to, record->program.pid,
+					   record->scan.parse_info.id_size);
 }
 
 static int write_program(struct output *output, const struct perch_attr *attr)
@@ -276,6 +278,6 @@ int record_synthesize(struct record *record)
 		rc = write_program(&output, options.attr);
 	if (rc >= 0)
 		rc = write_processes(&output, &options);
-	record_sideband_end_synthesized(&record->sideband);
+	perch__recorder_sideband_end_synthesized(&record->sideband);
 	return rc;
 }

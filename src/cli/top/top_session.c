@@ -24,7 +24,7 @@ static int write_file(const struct top *top, const char *path,
 		return rc;
 	rc = perch_writer_describe(writer, cli_version, 0, NULL, machine, err);
 	if (rc >= 0)
-		rc = record_write_tracing_data(writer, &top->plan.events, machine, err);
+		rc = perch__recorder_write_tracing_data(writer, &top->plan.events, machine, err);
 	if (rc < 0) {
 		perch_writer_close(writer, &ignored);
 		return rc;

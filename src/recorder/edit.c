@@ -9,25 +9,25 @@
 
 #include "base/array.h"
 #include "base/mmap_build_id.h"
-#include "record_rings.h"
+#include "internal.h"
 
 /* Returns a copy of the record, or NULL without memory. It is valid until the next one is made. */
-static char *add(struct record_edits *edits, size_t ring, size_t offset, const void *bytes,
+static char *add(struct recorder_edits *edits, size_t ring, size_t offset, const void *bytes,
 		 uint16_t size)
 {
-	struct record_edit *added;
+	struct recorder_edit *added;
 
 	if (PERCH__ARRAY_RESERVE(edits->bytes, edits->bytes_capacity, edits->used + size))
 		return NULL;
 	added = PERCH__ARRAY_APPEND(edits->edit, edits->nr, edits->capacity);
 	if (!added)
 		return NULL;
-	*added = (struct record_edit){ ring, offset, edits->used, size };
+	*added = (struct recorder_edit){ ring, offset, edits->used, size };
 	edits->used += size;
 	return memcpy(edits->bytes + added->at, bytes, size);
 }
 
-static void set_build_id(struct perch_record *mapping, const struct record_file_id *file)
+static void set_build_id(struct perch_record *mapping, const struct recorder_file_id *file)
 {
 	struct perch_mmap_record *mmap = &mapping->mmap;
 
@@ -39,26 +39,26 @@ static void set_build_id(struct perch_record *mapping, const struct record_file_
 }
 
 /* Finds the build id of the mapping as the record has it. Returns NULL if there is none. */
-static const struct record_file_id *find_id(struct record_ids *ids,
-					    const struct perch_record *mapping, uint16_t size,
-					    uint8_t id[PERCH__MMAP_BUILD_ID_BYTES])
+static const struct recorder_file_id *find_id(struct recorder_ids *ids,
+					      const struct perch_record *mapping, uint16_t size,
+					      uint8_t id[PERCH__MMAP_BUILD_ID_BYTES])
 {
-	const struct record_file_id *file;
+	const struct recorder_file_id *file;
 
 	if (mapping->type != PERCH_RECORD_MMAP2 || mapping->mmap.build_id_size ||
 	    size < PERCH__MMAP_BUILD_ID_AT + PERCH__MMAP_BUILD_ID_BYTES)
 		return NULL;
-	file = record_ids_find(ids, &mapping->mmap);
+	file = perch__recorder_ids_find(ids, &mapping->mmap);
 	return file && perch__put_mmap_build_id(id, file->bytes, file->size) ? file : NULL;
 }
 
-const void *record_edit_mapping(struct record_edits *edits, struct record_ids *ids,
-				struct perch_record *mapping, size_t ring, size_t offset,
-				const void *bytes, uint16_t size)
+const void *perch__recorder_edit_mapping(struct recorder_edits *edits, struct recorder_ids *ids,
+					 struct perch_record *mapping, size_t ring, size_t offset,
+					 const void *bytes, uint16_t size)
 {
 	const struct perch_record_header *header = bytes;
 	uint8_t id[PERCH__MMAP_BUILD_ID_BYTES];
-	const struct record_file_id *file = find_id(ids, mapping, size, id);
+	const struct recorder_file_id *file = find_id(ids, mapping, size, id);
 	struct perch_record_header *edited;
 	char *copy;
 
@@ -76,8 +76,9 @@ const void *record_edit_mapping(struct record_edits *edits, struct record_ids *i
 	return copy;
 }
 
-void record_edit_in_place(struct record_ids *ids, const struct perch_parse_info *parse_info,
-			  char *bytes, size_t size)
+void perch__recorder_edit_in_place(struct recorder_ids *ids,
+				   const struct perch_parse_info *parse_info, char *bytes,
+				   size_t size)
 {
 	uint8_t id[PERCH__MMAP_BUILD_ID_BYTES];
 	struct perch_record_header *header;
@@ -116,13 +117,13 @@ static size_t put_range(struct iovec *to, const struct iovec pieces[2], size_t f
 	return nr;
 }
 
-size_t record_edits_splice(const struct record_edits *edits, size_t *next, size_t ring,
-			   const struct iovec pieces[2], struct iovec *to)
+size_t perch__recorder_edits_splice(const struct recorder_edits *edits, size_t *next, size_t ring,
+				    const struct iovec pieces[2], struct iovec *to)
 {
 	size_t bytes = pieces[0].iov_len + pieces[1].iov_len, at = 0, nr = 0;
 
 	for (; *next < edits->nr && edits->edit[*next].ring == ring; ++*next) {
-		const struct record_edit *edit = &edits->edit[*next];
+		const struct recorder_edit *edit = &edits->edit[*next];
 
 		nr += put_range(to + nr, pieces, at, edit->offset);
 		nr += put(to + nr, edits->bytes + edit->at, edit->size);
@@ -131,9 +132,9 @@ size_t record_edits_splice(const struct record_edits *edits, size_t *next, size_
 	return nr + put_range(to + nr, pieces, at, bytes);
 }
 
-void record_edits_clear(struct record_edits *edits)
+void perch__recorder_edits_clear(struct recorder_edits *edits)
 {
 	free(edits->edit);
 	free(edits->bytes);
-	*edits = (struct record_edits){ 0 };
+	*edits = (struct recorder_edits){ 0 };
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "record/record_rings.h"
+#include "recorder/internal.h"
 
 struct body {
 	struct perch_record_header header;
@@ -16,27 +16,27 @@ struct body {
 	char rest[64];
 };
 
-static void add(struct record_sideband *sideband, uint32_t type, uint32_t pid, uint32_t other)
+static void add(struct recorder_sideband *sideband, uint32_t type, uint32_t pid, uint32_t other)
 {
 	struct body body = { { type, 0, 96 }, pid, other, pid, other, 1, "" };
 
 	assert_int_equal(sizeof(body), 96);
-	assert_int_equal(record_sideband_add(sideband, &body, sizeof(body)), 0);
+	assert_int_equal(perch__recorder_sideband_add(sideband, &body, sizeof(body)), 0);
 }
 
-static void run(struct record_sideband *sideband, uint32_t parent, uint32_t pid)
+static void run(struct recorder_sideband *sideband, uint32_t parent, uint32_t pid)
 {
 	add(sideband, PERCH_RECORD_FORK, pid, parent);
 	add(sideband, PERCH_RECORD_COMM, pid, 0);
 	add(sideband, PERCH_RECORD_MMAP2, pid, 0);
 }
 
-static void end(struct record_sideband *sideband, uint32_t pid)
+static void end(struct recorder_sideband *sideband, uint32_t pid)
 {
 	add(sideband, PERCH_RECORD_EXIT, pid, 1);
 }
 
-static size_t count(const struct record_sideband *sideband, uint32_t type, uint32_t pid)
+static size_t count(const struct recorder_sideband *sideband, uint32_t type, uint32_t pid)
 {
 	const struct body *body;
 	size_t nr = 0;
@@ -49,19 +49,19 @@ static size_t count(const struct record_sideband *sideband, uint32_t type, uint3
 	return nr;
 }
 
-static void begin(struct record_sideband *sideband, size_t limit)
+static void begin(struct recorder_sideband *sideband, size_t limit)
 {
-	*sideband = (struct record_sideband){ 0 };
+	*sideband = (struct recorder_sideband){ 0 };
 	add(sideband, PERCH_RECORD_MMAP, UINT32_MAX, 0); /* of the kernel */
 	run(sideband, 1, 10);
-	record_sideband_end_synthesized(sideband);
+	perch__recorder_sideband_end_synthesized(sideband);
 	sideband->limit = limit;
 }
 
 /* Many short processes: records of ended ones are dropped, those of running ones are kept. */
 static void drops_records_of_ended_processes(void **state)
 {
-	struct record_sideband sideband;
+	struct recorder_sideband sideband;
 	uint32_t pid;
 
 	(void)state;
@@ -79,13 +79,13 @@ static void drops_records_of_ended_processes(void **state)
 	for (pid = 19990; pid < 20000; pid++)
 		assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, pid), 1);
 	assert_int_equal(sideband.dropped, 0);
-	record_sideband_clear(&sideband);
+	perch__recorder_sideband_clear(&sideband);
 }
 
 /* A running child inherited mappings from its parent, which has ended, as has that one's parent. */
 static void keeps_parents_of_running_processes(void **state)
 {
-	struct record_sideband sideband;
+	struct recorder_sideband sideband;
 
 	(void)state;
 	begin(&sideband, 64 << 10);
@@ -102,13 +102,13 @@ static void keeps_parents_of_running_processes(void **state)
 	assert_int_equal(count(&sideband, PERCH_RECORD_FORK, 21), 1);
 	assert_int_equal(count(&sideband, PERCH_RECORD_FORK, 22), 1);
 	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 100), 0);
-	record_sideband_clear(&sideband);
+	perch__recorder_sideband_clear(&sideband);
 }
 
 /* The second process with a pid is running. */
 static void keeps_a_reused_pid(void **state)
 {
-	struct record_sideband sideband;
+	struct recorder_sideband sideband;
 
 	(void)state;
 	begin(&sideband, 64 << 10);
@@ -123,14 +123,14 @@ static void keeps_a_reused_pid(void **state)
 	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 20), 2);
 	assert_int_equal(count(&sideband, PERCH_RECORD_FORK, 20), 1);
 	assert_int_equal(count(&sideband, PERCH_RECORD_EXIT, 20), 0);
-	record_sideband_clear(&sideband);
+	perch__recorder_sideband_clear(&sideband);
 }
 
 /* A process that maps without end: its oldest records are dropped and counted; synthesized ones are
  * kept. */
 static void drops_the_oldest_records_at_the_limit(void **state)
 {
-	struct record_sideband sideband;
+	struct recorder_sideband sideband;
 
 	(void)state;
 	begin(&sideband, 64 << 10);
@@ -142,33 +142,33 @@ static void drops_the_oldest_records_at_the_limit(void **state)
 	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 11) + sideband.dropped, 10000);
 	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP, UINT32_MAX), 1);
 	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 10), 1);
-	record_sideband_clear(&sideband);
+	perch__recorder_sideband_clear(&sideband);
 }
 
 /* Many synthesized records leave space for as many bytes again. */
 static void limit_grows_with_synthesized_records(void **state)
 {
-	struct record_sideband sideband = { 0 };
+	struct recorder_sideband sideband = { 0 };
 
 	(void)state;
-	for (uint32_t i = 0; i < (RECORD_SIDEBAND_BYTES / 96); i++)
+	for (uint32_t i = 0; i < (RECORDER_SIDEBAND_BYTES / 96); i++)
 		add(&sideband, PERCH_RECORD_MMAP2, i, 0);
-	record_sideband_end_synthesized(&sideband);
+	perch__recorder_sideband_end_synthesized(&sideband);
 	assert_true(sideband.limit >= 2 * sideband.synthesized);
 	assert_int_equal(sideband.dropped, 0);
-	record_sideband_clear(&sideband);
+	perch__recorder_sideband_clear(&sideband);
 }
 
 static void has_only_sideband_records(void **state)
 {
 	(void)state;
-	assert_true(record_sideband_has(PERCH_RECORD_MMAP2));
-	assert_true(record_sideband_has(PERCH_RECORD_FORK));
-	assert_true(record_sideband_has(PERCH_RECORD_KSYMBOL));
-	assert_false(record_sideband_has(PERCH_RECORD_SAMPLE));
-	assert_false(record_sideband_has(PERCH_RECORD_LOST));
-	assert_false(record_sideband_has(PERCH_RECORD_SWITCH));
-	assert_false(record_sideband_has(0));
+	assert_true(perch__recorder_sideband_has(PERCH_RECORD_MMAP2));
+	assert_true(perch__recorder_sideband_has(PERCH_RECORD_FORK));
+	assert_true(perch__recorder_sideband_has(PERCH_RECORD_KSYMBOL));
+	assert_false(perch__recorder_sideband_has(PERCH_RECORD_SAMPLE));
+	assert_false(perch__recorder_sideband_has(PERCH_RECORD_LOST));
+	assert_false(perch__recorder_sideband_has(PERCH_RECORD_SWITCH));
+	assert_false(perch__recorder_sideband_has(0));
 }
 
 int main(void)

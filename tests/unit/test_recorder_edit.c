@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include <perch/symbol.h>
 
-#include "record/record_rings.h"
+#include "recorder/internal.h"
 
 #define NAME_BYTES 64
 
@@ -39,7 +39,7 @@ static uint8_t build_id[20];
 static int size;
 static uint32_t device[2];
 static uint64_t inode;
-static struct record_scan *scan;
+static struct recorder_scan *scan;
 
 static char *read_self(size_t *bytes)
 {
@@ -137,14 +137,14 @@ static int begin(void **state)
 	scan->lost = calloc(1, sizeof(*scan->lost));
 	perch_parse_info_init(&scan->parse_info, &attr, PERCH_BYTES_NATIVE);
 	scan->mmap_parse_info = scan->parse_info;
-	return record_ids_begin(&scan->ids);
+	return perch__recorder_ids_begin(&scan->ids);
 }
 
 static int end(void **state)
 {
 	(void)state;
 	free(scan->lost);
-	record_scan_clear(scan);
+	perch__recorder_scan_clear(scan);
 	free(scan);
 	unlink(path);
 	return 0;
@@ -168,9 +168,9 @@ static void scan_round(const void *bytes, size_t all, size_t first, char *writte
 	size_t next = 0, nr, at = 0;
 
 	scan->edits.nr = scan->edits.used = 0;
-	record_ids_next_round(&scan->ids);
-	record_scan_ring(scan, 0, pieces);
-	nr = record_edits_splice(&scan->edits, &next, 0, pieces, to);
+	perch__recorder_ids_next_round(&scan->ids);
+	perch__recorder_scan_ring(scan, 0, pieces);
+	nr = perch__recorder_edits_splice(&scan->edits, &next, 0, pieces, to);
 	assert_true(nr <= 2 + 2 * scan->edits.nr);
 	assert_int_equal(next, scan->edits.nr);
 	for (size_t i = 0; i < nr; i++) {
@@ -217,7 +217,7 @@ static void mark_of_another_recording_is_removed(void **state)
 	struct mmap2 map = mapping(), written, wanted;
 
 	(void)state;
-	record_ids_clear(&scan->ids); /* --no-buildid-mmap */
+	perch__recorder_ids_clear(&scan->ids); /* --no-buildid-mmap */
 	wanted = map;
 	map.header.misc |= PERCH_MISC_MMAP_BUILD_ID;
 	scan_round(&map, sizeof(map), sizeof(map), (char *)&written);
@@ -256,7 +256,7 @@ static void files_of_ended_processes_are_searched_at_most_16_times(void **state)
 		scan_round(&map, sizeof(map), sizeof(map), (char *)&written);
 		assert_memory_equal(&written, &wanted, sizeof(written));
 	}
-	assert_int_equal(record_ids_missing(&scan->ids), 1);
+	assert_int_equal(perch__recorder_ids_missing(&scan->ids), 1);
 	assert_string_equal(scan->ids.missing, path);
 	assert_int_equal(scan->ids.file[1].attempts, 16);
 }
@@ -272,7 +272,7 @@ static void deleted_file_is_not_one_with_its_path(void **state)
 	write_file(3);
 	scan_round(&map, sizeof(map), sizeof(map), (char *)&written);
 	assert_memory_equal(&written, &wanted, sizeof(written));
-	assert_int_equal(record_ids_missing(&scan->ids), 1);
+	assert_int_equal(perch__recorder_ids_missing(&scan->ids), 1);
 	close(fd);
 }
 
@@ -286,7 +286,7 @@ static void records_from_proc_get_build_ids(void **state)
 	strcpy(wanted[1].name, "//anon");
 	memset(map[1].name + 7, 0, sizeof(map[1].name) - 7);
 	memset(wanted[1].name + 7, 0, sizeof(wanted[1].name) - 7);
-	record_edit_in_place(&scan->ids, &scan->parse_info, (char *)map, sizeof(map));
+	perch__recorder_edit_in_place(&scan->ids, &scan->parse_info, (char *)map, sizeof(map));
 	assert_memory_equal(map, wanted, sizeof(map));
 }
 

@@ -18,7 +18,7 @@
 #include <perch/tracepoint.h>
 
 #include "base/array.h"
-#include "record.h"
+#include "internal.h"
 
 #define MAX_FORMAT (1u << 16) /* bytes of a file of tracefs */
 
@@ -215,8 +215,9 @@ static bool any_tracepoint(const struct perch_events *events)
 	return false;
 }
 
-int record_write_tracing_data(struct perch_writer *writer, const struct perch_events *events,
-			      struct perch_machine *machine, struct perch_error *err)
+int perch__recorder_write_tracing_data(struct perch_writer *writer,
+				       const struct perch_events *events,
+				       struct perch_machine *machine, struct perch_error *err)
 {
 	struct text text = { 0 };
 	char tracefs[PATH_MAX / 2];

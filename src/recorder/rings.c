@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "record_rings.h"
+#include "internal.h"
 
-static void find_backward(struct record_rings *rings, size_t events)
+static void find_backward(struct recorder_rings *rings, size_t events)
 {
 	for (size_t event = 0; event < events; event++) {
 		size_t ring;
@@ -23,12 +23,12 @@ static void find_backward(struct record_rings *rings, size_t events)
 	}
 }
 
-int record_rings_init(struct record_rings *rings, struct perch_sampler *sampler,
-		      size_t backward_events)
+int perch__recorder_rings_init(struct recorder_rings *rings, struct perch_sampler *sampler,
+			       size_t backward_events)
 {
 	size_t nr = perch_sampler_rings(sampler);
 
-	*rings = (struct record_rings){
+	*rings = (struct recorder_rings){
 		.sampler = sampler,
 		.nr = nr,
 		.pieces = calloc(2 * nr, sizeof(*rings->pieces)),
@@ -41,7 +41,7 @@ int record_rings_init(struct record_rings *rings, struct perch_sampler *sampler,
 	return 0;
 }
 
-void record_rings_clear(struct record_rings *rings)
+void perch__recorder_rings_clear(struct recorder_rings *rings)
 {
 	free(rings->pieces);
 	free(rings->written);
@@ -51,10 +51,11 @@ void record_rings_clear(struct record_rings *rings)
 
 /* The file has only the first `written` bytes of the nr pieces of a round. before: number of
  * samples before the round. */
-static void count_unwritten(const struct record_rings *rings, struct record_scan *scan, int nr,
+static void count_unwritten(const struct recorder_rings *rings, struct recorder_scan *scan, int nr,
 			    uint64_t before, uint64_t written)
 {
-	uint64_t samples = record_scan_count_samples(rings->written, nr, written), bytes = 0;
+	uint64_t samples = perch__recorder_scan_count_samples(rings->written, nr, written),
+		 bytes = 0;
 
 	for (size_t i = 0; i < rings->nr; i++)
 		bytes += rings->bytes[i];
@@ -64,12 +65,12 @@ static void count_unwritten(const struct record_rings *rings, struct record_scan
 }
 
 /* Takes and scans the new records of all rings. Returns the number of bytes. */
-static ssize_t take_round(struct record_rings *rings, struct record_scan *scan)
+static ssize_t take_round(struct recorder_rings *rings, struct recorder_scan *scan)
 {
 	ssize_t taken = 0;
 
 	scan->edits.nr = scan->edits.used = 0;
-	record_ids_next_round(&scan->ids);
+	perch__recorder_ids_next_round(&scan->ids);
 	for (size_t i = 0; i < rings->nr; i++) {
 		struct iovec *pieces = &rings->pieces[2 * i];
 
@@ -77,14 +78,14 @@ static ssize_t take_round(struct record_rings *rings, struct record_scan *scan)
 		if (!rings->bytes[i])
 			pieces[0].iov_len = pieces[1].iov_len = 0;
 		else
-			record_scan_ring(scan, i, pieces);
+			perch__recorder_scan_ring(scan, i, pieces);
 		taken += rings->bytes[i];
 	}
 	return taken;
 }
 
 /* Makes the pieces that are written. Returns their number, or -ENOMEM. */
-static int splice_round(struct record_rings *rings, const struct record_edits *edits)
+static int splice_round(struct recorder_rings *rings, const struct recorder_edits *edits)
 {
 	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
 	size_t next = 0, nr = 0;
@@ -93,14 +94,14 @@ static int splice_round(struct record_rings *rings, const struct record_edits *e
 				 2 * rings->nr + 2 * edits->nr + 1))
 		return -ENOMEM;
 	for (size_t i = 0; i < rings->nr; i++)
-		nr += record_edits_splice(edits, &next, i, &rings->pieces[2 * i],
-					  rings->written + nr);
+		nr += perch__recorder_edits_splice(edits, &next, i, &rings->pieces[2 * i],
+						   rings->written + nr);
 	rings->written[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
 	return (int)nr;
 }
 
-ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
-			   struct perch_writer *writer, struct perch_error *err)
+ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorder_scan *scan,
+				    struct perch_writer *writer, struct perch_error *err)
 {
 	uint64_t samples = scan->samples, size = writer ? perch_writer_size(writer) : 0;
 	ssize_t taken = take_round(rings, scan);
@@ -122,20 +123,20 @@ ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
 	return rc < 0 ? rc : taken;
 }
 
-void record_discard_round(struct record_rings *rings, struct record_scan *scan)
+void perch__recorder_discard_round(struct recorder_rings *rings, struct recorder_scan *scan)
 {
 	uint64_t samples = scan->samples;
-	ssize_t taken = record_write_round(rings, scan, NULL, NULL);
+	ssize_t taken = perch__recorder_write_round(rings, scan, NULL, NULL);
 
 	scan->unwritten_bytes += taken > 0 ? (uint64_t)taken : 0;
 	scan->unwritten_samples += scan->samples - samples;
 	scan->samples = samples;
 }
 
-struct record_ring_source record_ring_source(const struct record_rings *rings, size_t nr_events,
-					     size_t ring)
+struct recorder_ring_source perch__recorder_ring_source(const struct recorder_rings *rings,
+							size_t nr_events, size_t ring)
 {
-	struct record_ring_source source;
+	struct recorder_ring_source source;
 	size_t found;
 
 	for (size_t event = 0; event < nr_events; event++)
@@ -144,10 +145,10 @@ struct record_ring_source record_ring_source(const struct record_rings *rings, s
 		     id++)
 			if (found == ring)
 				return source;
-	return (struct record_ring_source){ -1, -1 };
+	return (struct recorder_ring_source){ -1, -1 };
 }
 
-uint64_t record_rings_overwritten(const struct record_rings *rings)
+uint64_t perch__recorder_rings_overwritten(const struct recorder_rings *rings)
 {
 	uint64_t all = 0;
 

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "record_rings.h"
+#include "internal.h"
 
 #define MAX_DSOS (1u << 16) /* the recorded programs choose the paths */
 
 static bool same_dso(const void *items, uint32_t index, const void *wanted)
 {
-	const struct record_dso *dso = (const struct record_dso *)items + index;
+	const struct recorder_dso *dso = (const struct recorder_dso *)items + index;
 	const struct perch_mmap_record *mmap = wanted;
 
 	if (dso->build_id_size != mmap->build_id_size || strcmp(dso->path, mmap->filename.text))
@@ -32,10 +32,10 @@ static uint64_t hash_dso(uint64_t seed, const struct perch_mmap_record *mmap)
 }
 
 /* Returns NULL if there is no memory for a file: it then has no build id in the recording. */
-static struct record_dso *add_dso(struct record_dsos *dsos, const struct perch_mmap_record *mmap,
-				  uint64_t hash)
+static struct recorder_dso *add_dso(struct recorder_dsos *dsos,
+				    const struct perch_mmap_record *mmap, uint64_t hash)
 {
-	struct record_dso *added;
+	struct recorder_dso *added;
 	char *path;
 
 	if (perch__hash_reserve(&dsos->table, dsos->nr + 1))
@@ -47,7 +47,7 @@ static struct record_dso *add_dso(struct record_dsos *dsos, const struct perch_m
 		free(path);
 		return NULL;
 	}
-	*added = (struct record_dso){ .path = path, .build_id_size = mmap->build_id_size };
+	*added = (struct recorder_dso){ .path = path, .build_id_size = mmap->build_id_size };
 	if (mmap->build_id_size) {
 		memcpy(added->build_id, mmap->build_id, mmap->build_id_size);
 	} else {
@@ -60,10 +60,10 @@ static struct record_dso *add_dso(struct record_dsos *dsos, const struct perch_m
 	return added;
 }
 
-static void take_dso(struct record_scan *scan, const struct perch_mmap_record *mmap)
+static void take_dso(struct recorder_scan *scan, const struct perch_mmap_record *mmap)
 {
-	struct record_dsos *dsos = &scan->dsos;
-	struct record_dso *dso;
+	struct recorder_dsos *dsos = &scan->dsos;
+	struct recorder_dso *dso;
 	uint32_t index;
 	uint64_t hash;
 
@@ -77,19 +77,19 @@ static void take_dso(struct record_scan *scan, const struct perch_mmap_record *m
 	dso->pid = mmap->pid;
 	dso->start = mmap->start;
 	dso->end = mmap->start + mmap->length;
-	record_pin(&scan->pinned, dsos, (uint32_t)(dso - dsos->dso));
+	perch__recorder_pin(&scan->pinned, dsos, (uint32_t)(dso - dsos->dso));
 }
 
-void record_scan_clear(struct record_scan *scan)
+void perch__recorder_scan_clear(struct recorder_scan *scan)
 {
 	for (size_t i = 0; i < scan->dsos.nr; i++)
 		free(scan->dsos.dso[i].path);
-	record_pinned_clear(&scan->pinned);
-	record_ids_clear(&scan->ids);
-	record_edits_clear(&scan->edits);
+	perch__recorder_pinned_clear(&scan->pinned);
+	perch__recorder_ids_clear(&scan->ids);
+	perch__recorder_edits_clear(&scan->edits);
 	free(scan->dsos.dso);
 	perch__hash_clear(&scan->dsos.table);
-	scan->dsos = (struct record_dsos){ 0 };
+	scan->dsos = (struct recorder_dsos){ 0 };
 	for (size_t i = 0; i < scan->nr_modules; i++)
 		free(scan->module[i]);
 	free(scan->module);
@@ -97,7 +97,7 @@ void record_scan_clear(struct record_scan *scan)
 	scan->nr_modules = scan->modules_capacity = 0;
 }
 
-void record_scan_reset(struct record_scan *scan)
+void perch__recorder_scan_reset(struct recorder_scan *scan)
 {
 	scan->samples = scan->throttled = 0;
 	scan->first_time = scan->last_time = 0;
@@ -117,8 +117,8 @@ static uint64_t word_at(const struct iovec pieces[2], size_t offset)
 	return *(const uint64_t *)byte_at(pieces, offset);
 }
 
-static const void *record_at(struct record_scan *scan, const struct iovec pieces[2], size_t offset,
-			     uint16_t size)
+static const void *record_at(struct recorder_scan *scan, const struct iovec pieces[2],
+			     size_t offset, uint16_t size)
 {
 	size_t first = pieces[0].iov_len;
 
@@ -130,7 +130,7 @@ static const void *record_at(struct record_scan *scan, const struct iovec pieces
 	return scan->joined;
 }
 
-static void take_mapping(struct record_scan *scan, const struct perch_record *mapping)
+static void take_mapping(struct recorder_scan *scan, const struct perch_record *mapping)
 {
 	const char *name = mapping->mmap.filename.text;
 
@@ -141,19 +141,20 @@ static void take_mapping(struct record_scan *scan, const struct perch_record *ma
 }
 
 /* Returns the record as it is to be written. */
-static const void *scan_ring_mapping(struct record_scan *scan, size_t ring, size_t offset,
+static const void *scan_ring_mapping(struct recorder_scan *scan, size_t ring, size_t offset,
 				     const void *bytes, uint16_t size)
 {
 	struct perch_record mapping;
 
 	if (perch_record_decode(&mapping, &scan->mmap_parse_info, bytes, size, NULL) < 0)
 		return bytes;
-	bytes = record_edit_mapping(&scan->edits, &scan->ids, &mapping, ring, offset, bytes, size);
+	bytes = perch__recorder_edit_mapping(&scan->edits, &scan->ids, &mapping, ring, offset,
+					     bytes, size);
 	take_mapping(scan, &mapping);
 	return bytes;
 }
 
-static void scan_mapping(struct record_scan *scan, const void *bytes, uint16_t size)
+static void scan_mapping(struct recorder_scan *scan, const void *bytes, uint16_t size)
 {
 	struct perch_record mapping;
 
@@ -162,7 +163,7 @@ static void scan_mapping(struct record_scan *scan, const void *bytes, uint16_t s
 }
 
 /* A module that cannot be added has no build id in the recording. */
-static void scan_module(struct record_scan *scan, const void *bytes, uint16_t size)
+static void scan_module(struct recorder_scan *scan, const void *bytes, uint16_t size)
 {
 	struct perch_record mapping;
 	const char *name;
@@ -183,7 +184,7 @@ static void scan_module(struct record_scan *scan, const void *bytes, uint16_t si
 		scan->nr_modules--;
 }
 
-static void scan_sample_time(struct record_scan *scan, uint64_t time)
+static void scan_sample_time(struct recorder_scan *scan, uint64_t time)
 {
 	if (!scan->first_time || time < scan->first_time)
 		scan->first_time = time;
@@ -191,18 +192,18 @@ static void scan_sample_time(struct record_scan *scan, uint64_t time)
 		scan->last_time = time;
 }
 
-static void scan_other(struct record_scan *scan, size_t ring, const struct iovec pieces[2],
+static void scan_other(struct recorder_scan *scan, size_t ring, const struct iovec pieces[2],
 		       size_t offset, const struct perch_record_header *header)
 {
 	bool mapping = header->type == PERCH_RECORD_MMAP || header->type == PERCH_RECORD_MMAP2;
 	const void *bytes;
 
-	if (mapping || (scan->sideband && record_sideband_has(header->type))) {
+	if (mapping || (scan->sideband && perch__recorder_sideband_has(header->type))) {
 		bytes = record_at(scan, pieces, offset, header->size);
 		if (mapping)
 			bytes = scan_ring_mapping(scan, ring, offset, bytes, header->size);
-		if (scan->sideband && record_sideband_has(header->type) &&
-		    record_sideband_add(scan->sideband, bytes, header->size) < 0)
+		if (scan->sideband && perch__recorder_sideband_has(header->type) &&
+		    perch__recorder_sideband_add(scan->sideband, bytes, header->size) < 0)
 			scan->sideband->dropped++;
 	}
 	switch (header->type) {
@@ -220,7 +221,8 @@ static void scan_other(struct record_scan *scan, size_t ring, const struct iovec
 	}
 }
 
-void record_scan_ring(struct record_scan *scan, size_t ring, const struct iovec pieces[2])
+void perch__recorder_scan_ring(struct recorder_scan *scan, size_t ring,
+			       const struct iovec pieces[2])
 {
 	size_t bytes = pieces[0].iov_len + pieces[1].iov_len;
 	size_t time = 8 + 8 * (size_t)scan->parse_info.sample_time_word;
@@ -250,7 +252,7 @@ void record_scan_ring(struct record_scan *scan, size_t ring, const struct iovec 
 	}
 }
 
-uint64_t record_scan_count_samples(const struct iovec *pieces, int nr, uint64_t bytes)
+uint64_t perch__recorder_scan_count_samples(const struct iovec *pieces, int nr, uint64_t bytes)
 {
 	uint64_t samples = 0;
 	size_t offset = 0; /* in the piece; a record may end in the next one */
@@ -271,7 +273,7 @@ uint64_t record_scan_count_samples(const struct iovec *pieces, int nr, uint64_t 
 	return samples;
 }
 
-void record_scan_synthesized(struct record_scan *scan, const void *bytes, size_t size)
+void perch__recorder_scan_synthesized(struct recorder_scan *scan, const void *bytes, size_t size)
 {
 	const char *at = bytes;
 	uint16_t record;

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions between the rings and a file. The files that include this header do not depend on the
- * options of the command; each function gets the parts that it needs.
+ * The parts of a recorder. A file calls only files below its own:
+ *
+ *	tracing.c	the section TRACING_DATA
+ *	snapshot.c	copies of the rings -> the file
+ *	rings.c		the rings -> the file, one round
+ *	lost.c		numbers of lost records
+ *	scan.c		counts, times and DSOs of the records that are written
+ *	  edit.c	  records that are written in place of those of the rings
+ *	    ids.c	    build ids of mapped files
+ *	pinned.c	files that are pinned for the build id cache
+ *	sideband.c	the side-band cache, for files that start later
+ *	maps.c		records that describe the recording
  */
-#ifndef PERCH_CLI_RECORD_RINGS_H
-#define PERCH_CLI_RECORD_RINGS_H
+#ifndef PERCH_RECORDER_INTERNAL_H
+#define PERCH_RECORDER_INTERNAL_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -17,39 +27,40 @@
 
 #include "base/hash_table.h"
 
-/* ---- record_sideband.c: the side-band cache ---- */
+/* ---- sideband.c: the side-band cache ---- */
 
 /*
  * The records that each of several files starts with: mappings, names and tasks. Those of the time
  * before the recording come first. A zeroed cache is empty.
  */
-struct record_sideband {
+struct recorder_sideband {
 	char *bytes;
 	size_t used, capacity;
 	/* bytes at the start, of records that describe the time before the recording */
 	size_t synthesized;
-	size_t limit; /* bytes; 0 is RECORD_SIDEBAND_BYTES */
+	size_t limit; /* bytes; 0 is RECORDER_SIDEBAND_BYTES */
 	uint64_t
 		dropped; /* records that exceeded the limit; those of ended processes not counted */
 };
-#define RECORD_SIDEBAND_BYTES (64u << 20)
+#define RECORDER_SIDEBAND_BYTES (64u << 20)
 
 /* True if records of the type belong in the cache. */
-bool record_sideband_has(uint32_t type);
+bool perch__recorder_sideband_has(uint32_t type);
 /* Appends whole records. Returns 0 or -ENOMEM. */
-int record_sideband_add(struct record_sideband *sideband, const void *bytes, size_t size);
+int perch__recorder_sideband_add(struct recorder_sideband *sideband, const void *bytes,
+				 size_t size);
 /* All records added so far describe the time before the recording. They are dropped only when their
  * process has ended. */
-void record_sideband_end_synthesized(struct record_sideband *sideband);
-void record_sideband_clear(struct record_sideband *sideband);
+void perch__recorder_sideband_end_synthesized(struct recorder_sideband *sideband);
+void perch__recorder_sideband_clear(struct recorder_sideband *sideband);
 
-/* ---- record_scan.c: counts, times and DSOs of the records that are written ---- */
+/* ---- scan.c: counts, times and DSOs of the records that are written ---- */
 
 /*
  * A mapped file, by its path and its build id, or by its path, device and inode: in a container,
  * the same path is another file.
  */
-struct record_dso {
+struct recorder_dso {
 	char *path;
 	uint8_t build_id_size, build_id[20]; /* as recorded; 0 bytes if it is not in the record */
 	uint32_t major, minor;
@@ -62,33 +73,33 @@ struct record_dso {
 };
 
 /* Each mapped file once. */
-struct record_dsos {
-	struct record_dso *dso;
+struct recorder_dsos {
+	struct recorder_dso *dso;
 	size_t nr, capacity;
 	struct perch__hash_table table;
 };
 
-/* ---- record_pinned.c: files that are pinned open for the build id cache ---- */
+/* ---- pinned.c: files that are pinned open for the build id cache ---- */
 
-#define RECORD_MAX_PINNED 256
-#define RECORD_MAX_ROOTS  32
+#define RECORDER_MAX_PINNED 256
+#define RECORDER_MAX_ROOTS  32
 
-struct record_pinned_file {
+struct recorder_pinned_file {
 	int fd; /* O_PATH */
 	uint32_t dso;
 };
 
 /* A root directory of processes that is not that of the recorder. */
-struct record_pinned_root {
+struct recorder_pinned_root {
 	int fd; /* O_PATH */
 	uint64_t device, inode;
 };
 
 /* Zeros keep no files. */
-struct record_pinned {
-	struct record_pinned_file file[RECORD_MAX_PINNED];
+struct recorder_pinned {
+	struct recorder_pinned_file file[RECORDER_MAX_PINNED];
 	size_t nr, limit;
-	struct record_pinned_root root[RECORD_MAX_ROOTS]; /* for debug files */
+	struct recorder_pinned_root root[RECORDER_MAX_ROOTS]; /* for debug files */
 	size_t nr_roots;
 	uint64_t *mount; /* ids of mounts that are older than the recording */
 	size_t nr_mounts;
@@ -100,29 +111,32 @@ struct record_pinned {
  * Call this before the program starts. Without memory or /proc, no files are pinned. own_namespace:
  * also files in the mount namespace of the recorder.
  */
-void record_pinned_begin(struct record_pinned *pinned, bool own_namespace);
+void perch__recorder_pinned_begin(struct recorder_pinned *pinned, bool own_namespace);
 /* Pins a file that was mapped, and the root directory of its process, if it may, and if they are
  * not pinned: its process may have ended, and another one maps it. At most 13 system calls for
  * each. */
-void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t index);
+void perch__recorder_pin(struct recorder_pinned *pinned, struct recorder_dsos *dsos,
+			 uint32_t index);
 /* Opens the pinned file with a path and a build id. Returns a descriptor or -1. */
-int record_open_pinned(const struct record_pinned *pinned, const struct record_dsos *dsos,
-		       const char *path, const uint8_t *build_id, size_t size);
+int perch__recorder_open_pinned(const struct recorder_pinned *pinned,
+				const struct recorder_dsos *dsos, const char *path,
+				const uint8_t *build_id, size_t size);
 /* Opens the pinned file of a member of dsos, if it has its device and inode. Returns a descriptor
  * or -1. */
-int record_open_pinned_inode(const struct record_pinned *pinned, const struct record_dsos *dsos,
-			     const struct record_dso *dso);
-void record_pinned_clear(struct record_pinned *pinned);
+int perch__recorder_open_pinned_inode(const struct recorder_pinned *pinned,
+				      const struct recorder_dsos *dsos,
+				      const struct recorder_dso *dso);
+void perch__recorder_pinned_clear(struct recorder_pinned *pinned);
 
-/* ---- record_ids.c: build ids of mapped files, which the recorder reads ---- */
+/* ---- ids.c: build ids of mapped files, which the recorder reads ---- */
 
 /* A content of a file. */
-struct record_file_version {
+struct recorder_file_version {
 	uint64_t device, inode, size, modified, changed; /* as of stat(2); times in ns */
 };
 
 /* A mapped file. Its paths do not matter. */
-struct record_file_id {
+struct recorder_file_id {
 	uint32_t major, minor;
 	uint64_t inode, generation; /* as recorded */
 	bool read;		    /* the build id is known, or that there is none */
@@ -130,54 +144,54 @@ struct record_file_id {
 	uint8_t attempts;	    /* that found no file */
 	uint8_t size, bytes[20];    /* the build id; 0 bytes if there is none */
 	uint32_t round;		    /* in which it was compared with the file */
-	struct record_file_version version;
+	struct recorder_file_version version;
 };
 
 /* The first process that mapped a file of a device. If it is in a container, later processes that
  * have ended saw the same files. */
-struct record_witness {
+struct recorder_witness {
 	uint32_t major, minor, pid;
 };
-#define RECORD_MAX_WITNESSES 64
+#define RECORDER_MAX_WITNESSES 64
 
 /* Zeros read no build ids. */
-struct record_ids {
+struct recorder_ids {
 	struct perch_symbols *symbols; /* opens files */
-	struct record_file_id *file;
+	struct recorder_file_id *file;
 	size_t nr, capacity;
 	struct perch__hash_table table;
-	struct record_witness witness[RECORD_MAX_WITNESSES]; /* those of most devices in use */
+	struct recorder_witness witness[RECORDER_MAX_WITNESSES]; /* those of most devices in use */
 	size_t nr_witnesses;
 	uint32_t round;
 	char missing[PATH_MAX]; /* the path of the last missing file; not trusted */
 };
 
 /* Returns 0 or -ENOMEM; then no build ids are read. */
-int record_ids_begin(struct record_ids *ids);
+int perch__recorder_ids_begin(struct recorder_ids *ids);
 /* Files that were read in earlier rounds are compared again, when they are mapped again. */
-void record_ids_next_round(struct record_ids *ids);
+void perch__recorder_ids_next_round(struct recorder_ids *ids);
 /*
  * Finds the build id of a file that was just mapped, while its process runs. Each content of a file
  * is opened once, and closed at once; a file that cannot be opened, up to 16 times. Returns NULL if
  * the file has none, or cannot be opened.
  */
-const struct record_file_id *record_ids_find(struct record_ids *ids,
-					     const struct perch_mmap_record *mmap);
+const struct recorder_file_id *perch__recorder_ids_find(struct recorder_ids *ids,
+							const struct perch_mmap_record *mmap);
 /* Returns the number of files that could not be opened in time. */
-size_t record_ids_missing(const struct record_ids *ids);
-void record_ids_clear(struct record_ids *ids);
+size_t perch__recorder_ids_missing(const struct recorder_ids *ids);
+void perch__recorder_ids_clear(struct recorder_ids *ids);
 
-/* ---- record_edit.c: records that are written in place of those of the rings ---- */
+/* ---- edit.c: records that are written in place of those of the rings ---- */
 
-struct record_edit {
+struct recorder_edit {
 	size_t ring, offset; /* of the record in the ring's pieces */
 	size_t at;	     /* of the other one in .bytes; both have the same size */
 	uint16_t size;
 };
 
 /* Those of a round, in the order of the rings and offsets. */
-struct record_edits {
-	struct record_edit *edit;
+struct recorder_edits {
+	struct recorder_edit *edit;
 	size_t nr, capacity;
 	char *bytes;
 	size_t used, bytes_capacity;
@@ -188,33 +202,34 @@ struct record_edits {
  * id of its file, and without a mark that another recording has left in it (struct
  * perch_mmap_record). *mapping gets what changes. Without memory the record stays.
  */
-const void *record_edit_mapping(struct record_edits *edits, struct record_ids *ids,
-				struct perch_record *mapping, size_t ring, size_t offset,
-				const void *bytes, uint16_t size);
+const void *perch__recorder_edit_mapping(struct recorder_edits *edits, struct recorder_ids *ids,
+					 struct perch_record *mapping, size_t ring, size_t offset,
+					 const void *bytes, uint16_t size);
 /* Sets the build ids in records that were made from /proc. */
-void record_edit_in_place(struct record_ids *ids, const struct perch_parse_info *parse_info,
-			  char *bytes, size_t size);
+void perch__recorder_edit_in_place(struct recorder_ids *ids,
+				   const struct perch_parse_info *parse_info, char *bytes,
+				   size_t size);
 /* Splits the pieces of a ring around its edits, the first of which is *next. Returns the number of
  * pieces, at most 2 + 2 per edit. */
-size_t record_edits_splice(const struct record_edits *edits, size_t *next, size_t ring,
-			   const struct iovec pieces[2], struct iovec *to);
-void record_edits_clear(struct record_edits *edits);
+size_t perch__recorder_edits_splice(const struct recorder_edits *edits, size_t *next, size_t ring,
+				    const struct iovec pieces[2], struct iovec *to);
+void perch__recorder_edits_clear(struct recorder_edits *edits);
 
-/* ---- record_scan.c ---- */
+/* ---- scan.c ---- */
 
-struct record_scan {
+struct recorder_scan {
 	/* set by the caller */
 	struct perch_parse_info parse_info;	 /* of the first event */
 	struct perch_parse_info mmap_parse_info; /* of the event that has the mappings */
 	bool same_time_word; /* the samples of all events have the time in the same word */
-	struct record_sideband *sideband; /* NULL if records are not cached */
-	uint64_t *lost;			  /* by ring: the sum of LOST and LOST_SAMPLES records */
+	struct recorder_sideband *sideband; /* NULL if records are not cached */
+	uint64_t *lost;			    /* by ring: the sum of LOST and LOST_SAMPLES records */
 
-	struct record_dsos dsos; /* mapped as code */
-	struct record_pinned pinned;
-	struct record_ids ids;
-	struct record_edits edits; /* of this round */
-	char **module;		   /* files of the kernel's modules, or their names */
+	struct recorder_dsos dsos; /* mapped as code */
+	struct recorder_pinned pinned;
+	struct recorder_ids ids;
+	struct recorder_edits edits; /* of this round */
+	char **module;		     /* files of the kernel's modules, or their names */
 	size_t nr_modules, modules_capacity;
 	uint64_t samples, throttled;	/* records */
 	uint64_t first_time, last_time; /* of samples, ns; 0 without samples */
@@ -224,18 +239,19 @@ struct record_scan {
 };
 
 /* Scans the new records of one ring. */
-void record_scan_ring(struct record_scan *scan, size_t ring, const struct iovec pieces[2]);
+void perch__recorder_scan_ring(struct recorder_scan *scan, size_t ring,
+			       const struct iovec pieces[2]);
 /* Counts the samples of the first bytes of some pieces. */
-uint64_t record_scan_count_samples(const struct iovec *pieces, int nr, uint64_t bytes);
+uint64_t perch__recorder_scan_count_samples(const struct iovec *pieces, int nr, uint64_t bytes);
 /* Adds the DSOs of records that describe the time before the recording. */
-void record_scan_synthesized(struct record_scan *scan, const void *bytes, size_t size);
+void perch__recorder_scan_synthesized(struct recorder_scan *scan, const void *bytes, size_t size);
 /* Resets the counts for another file. */
-void record_scan_reset(struct record_scan *scan);
-void record_scan_clear(struct record_scan *scan);
+void perch__recorder_scan_reset(struct recorder_scan *scan);
+void perch__recorder_scan_clear(struct recorder_scan *scan);
 
-/* ---- record_rings.c: the rings of a sampler ---- */
+/* ---- rings.c: the rings of a sampler ---- */
 
-struct record_rings {
+struct recorder_rings {
 	struct perch_sampler *sampler;
 	size_t nr;
 	struct iovec *pieces;  /* two per ring */
@@ -247,36 +263,36 @@ struct record_rings {
 
 /* The caller keeps ownership of the sampler. backward_events: number of events that write backward,
  * which are the first ones. Returns 0 or -ENOMEM. */
-int record_rings_init(struct record_rings *rings, struct perch_sampler *sampler,
-		      size_t backward_events);
-void record_rings_clear(struct record_rings *rings);
+int perch__recorder_rings_init(struct recorder_rings *rings, struct perch_sampler *sampler,
+			       size_t backward_events);
+void perch__recorder_rings_clear(struct recorder_rings *rings);
 /*
  * Does one round: scans the new records of the rings and writes them with one system call. If
  * writer is NULL, the records are only scanned. Returns the number of bytes, 0 when the rings are
  * empty, or a negative errno; records that could not be written are then counted.
  */
-ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
-			   struct perch_writer *writer, struct perch_error *err);
+ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorder_scan *scan,
+				    struct perch_writer *writer, struct perch_error *err);
 /* After a failure: takes what the rings still have, and counts it as unwritten. */
-void record_discard_round(struct record_rings *rings, struct record_scan *scan);
+void perch__recorder_discard_round(struct recorder_rings *rings, struct recorder_scan *scan);
 /* The CPU of a ring; with --per-thread cpu is -1 and tid its thread. */
-struct record_ring_source {
+struct recorder_ring_source {
 	int cpu;
 	pid_t tid;
 };
-struct record_ring_source record_ring_source(const struct record_rings *rings, size_t nr_events,
-					     size_t ring);
+struct recorder_ring_source perch__recorder_ring_source(const struct recorder_rings *rings,
+							size_t nr_events, size_t ring);
 /* Returns the number of overwritten bytes in the backward rings. */
-uint64_t record_rings_overwritten(const struct record_rings *rings);
+uint64_t perch__recorder_rings_overwritten(const struct recorder_rings *rings);
 
-/* ---- record_lost.c: numbers of lost records ---- */
+/* ---- lost.c: numbers of lost records ---- */
 
 /*
  * Each event has its number of lost records (Linux 6.0) at the end of a file. A LOST record is
  * written only when its ring has space again, which may never happen; so the sum of LOST records is
  * used only if events have no numbers.
  */
-struct record_lost {
+struct recorder_lost {
 	size_t nr_events, nr_rings, nr_ids;
 	size_t first_sideband; /* events from this one on lose side-band records */
 	bool counted;	       /* the events have numbers */
@@ -288,47 +304,59 @@ struct record_lost {
 };
 
 /* 0 or -ENOMEM. */
-int record_lost_init(struct record_lost *lost, const struct perch_file_event *events,
-		     size_t nr_events, size_t nr_rings, size_t first_sideband);
-void record_lost_clear(struct record_lost *lost);
+int perch__recorder_lost_init(struct recorder_lost *lost, const struct perch_file_event *events,
+			      size_t nr_events, size_t nr_rings, size_t first_sideband);
+void perch__recorder_lost_clear(struct recorder_lost *lost);
 /* By ring: the counts of LOST records. */
-static inline uint64_t *record_lost_records(const struct record_lost *lost)
+static inline uint64_t *perch__recorder_lost_records(const struct recorder_lost *lost)
 {
 	return &lost->in_ring[lost->nr_events * lost->nr_rings];
 }
 /* Reads the numbers of all events and writes LOST_SAMPLES records, as perf does from 6.1 on.
  * Returns 0 or a negative errno. */
-int record_write_lost(struct record_lost *lost, const struct record_rings *rings,
-		      struct perch_writer *writer, struct perch_error *err);
+int perch__recorder_write_lost(struct recorder_lost *lost, const struct recorder_rings *rings,
+			       struct perch_writer *writer, struct perch_error *err);
 /* Adds the counts of LOST records if events have no numbers. All records must have been scanned. */
-void record_lost_add_records(struct record_lost *lost);
+void perch__recorder_lost_add_records(struct recorder_lost *lost);
 /* Call this when a file is complete: its numbers are not part of the next file. */
-void record_lost_next_file(struct record_lost *lost);
+void perch__recorder_lost_next_file(struct recorder_lost *lost);
 
-/* ---- record_maps.c: records that describe the recording ---- */
+/* ---- maps.c: records that describe the recording ---- */
 
 /* Where such records go. */
-struct record_output {
+struct recorder_output {
 	perch_synthesize_sink *sink;
 	void *context;
 	struct perch_error *err;
 };
 /* Writes ID_INDEX records: event, CPU and thread of each id. These functions return 0 or a negative
  * errno. */
-int record_write_id_index(const struct record_output *to, const struct perch_sampler *sampler);
+int perch__recorder_write_id_index(const struct recorder_output *to,
+				   const struct perch_sampler *sampler);
 /* Writes a THREAD_MAP record: each thread, or -1 for all, and its name. */
-int record_write_thread_map(const struct record_output *to, struct perch_machine *machine,
-			    const pid_t *threads, size_t nr);
-int record_write_cpu_map(const struct record_output *to, const struct perch_cpus *cpus);
+int perch__recorder_write_thread_map(const struct recorder_output *to,
+				     struct perch_machine *machine, const pid_t *threads,
+				     size_t nr);
+int perch__recorder_write_cpu_map(const struct recorder_output *to, const struct perch_cpus *cpus);
 /* Writes a COMM record of a child that has not executed its program yet: its name is that of the
  * recorder. id_size: bytes of the sample id, which are zero. */
-int record_write_child(const struct record_output *to, pid_t pid, size_t id_size);
+int perch__recorder_write_child(const struct recorder_output *to, pid_t pid, size_t id_size);
 
-/* ---- record_snapshot.c ---- */
+/* ---- snapshot.c ---- */
 
 /* Writes a copy of all backward rings in the order of time. Returns 0 or a negative errno. */
-int record_write_snapshot(struct record_rings *rings, struct record_scan *scan,
-			  const struct perch_decoder *decoder, struct perch_writer *writer,
-			  struct perch_error *err);
+int perch__recorder_write_snapshot(struct recorder_rings *rings, struct recorder_scan *scan,
+				   const struct perch_decoder *decoder, struct perch_writer *writer,
+				   struct perch_error *err);
+
+/* ---- tracing.c ---- */
+
+/*
+ * Writes the formats of the recorded tracepoints, so that readers can parse raw data. Writes
+ * nothing if there are none.
+ */
+int perch__recorder_write_tracing_data(struct perch_writer *writer,
+				       const struct perch_events *events,
+				       struct perch_machine *machine, struct perch_error *err);
 
 #endif

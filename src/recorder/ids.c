@@ -22,7 +22,7 @@
 #include <perch/symbol.h>
 
 #include "base/array.h"
-#include "record_rings.h"
+#include "internal.h"
 
 #define MAX_FILES    (1u << 16) /* the recorded programs choose them */
 #define MAX_ATTEMPTS 16
@@ -32,16 +32,16 @@ static uint64_t ns_of(struct timespec time)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-static struct record_file_version version_of(const struct stat *status)
+static struct recorder_file_version version_of(const struct stat *status)
 {
-	return (struct record_file_version){ status->st_dev, status->st_ino,
-					     (uint64_t)status->st_size, ns_of(status->st_mtim),
-					     ns_of(status->st_ctim) };
+	return (struct recorder_file_version){ status->st_dev, status->st_ino,
+					       (uint64_t)status->st_size, ns_of(status->st_mtim),
+					       ns_of(status->st_ctim) };
 }
 
 static bool same_file(const void *items, uint32_t index, const void *wanted)
 {
-	const struct record_file_id *file = (const struct record_file_id *)items + index;
+	const struct recorder_file_id *file = (const struct recorder_file_id *)items + index;
 	const struct perch_mmap_record *mmap = wanted;
 
 	/* records that were made from /proc have no generation */
@@ -52,10 +52,10 @@ static bool same_file(const void *items, uint32_t index, const void *wanted)
 }
 
 /* Returns NULL without memory, and for more files than MAX_FILES. */
-static struct record_file_id *find_file(struct record_ids *ids,
-					const struct perch_mmap_record *mmap)
+static struct recorder_file_id *find_file(struct recorder_ids *ids,
+					  const struct perch_mmap_record *mmap)
 {
-	struct record_file_id *added;
+	struct recorder_file_id *added;
 	uint64_t hash;
 	uint32_t index;
 
@@ -74,18 +74,18 @@ static struct record_file_id *find_file(struct record_ids *ids,
 	added = PERCH__ARRAY_APPEND_MAX(ids->file, ids->nr, ids->capacity, MAX_FILES);
 	if (!added)
 		return NULL;
-	*added = (struct record_file_id){ .major = mmap->major,
-					  .minor = mmap->minor,
-					  .inode = mmap->inode,
-					  .generation = mmap->inode_generation };
+	*added = (struct recorder_file_id){ .major = mmap->major,
+					    .minor = mmap->minor,
+					    .inode = mmap->inode,
+					    .generation = mmap->inode_generation };
 	perch__hash_add(&ids->table, hash, ids->nr - 1);
 	return added;
 }
 
 /* ---- witnesses ---- */
 
-static struct record_witness *find_witness(struct record_ids *ids,
-					   const struct perch_mmap_record *mmap)
+static struct recorder_witness *find_witness(struct recorder_ids *ids,
+					     const struct perch_mmap_record *mmap)
 {
 	for (size_t i = 0; i < ids->nr_witnesses; i++)
 		if (ids->witness[i].major == mmap->major && ids->witness[i].minor == mmap->minor)
@@ -94,21 +94,21 @@ static struct record_witness *find_witness(struct record_ids *ids,
 }
 
 /* A later process takes the place of a witness that has ended. */
-static void add_witness(struct record_ids *ids, const struct perch_mmap_record *mmap)
+static void add_witness(struct recorder_ids *ids, const struct perch_mmap_record *mmap)
 {
-	struct record_witness *witness = find_witness(ids, mmap);
+	struct recorder_witness *witness = find_witness(ids, mmap);
 
-	if (!witness && ids->nr_witnesses < RECORD_MAX_WITNESSES)
+	if (!witness && ids->nr_witnesses < RECORDER_MAX_WITNESSES)
 		witness = &ids->witness[ids->nr_witnesses++];
 	else if (!witness)
-		witness = &ids->witness[(mmap->major ^ mmap->minor) % RECORD_MAX_WITNESSES];
-	*witness = (struct record_witness){ mmap->major, mmap->minor, mmap->pid };
+		witness = &ids->witness[(mmap->major ^ mmap->minor) % RECORDER_MAX_WITNESSES];
+	*witness = (struct recorder_witness){ mmap->major, mmap->minor, mmap->pid };
 }
 
 /* ---- one file ---- */
 
 /* Returns a descriptor or a negative errno. */
-static int open_as_seen_by(const struct record_ids *ids, const struct perch_mmap_record *mmap,
+static int open_as_seen_by(const struct recorder_ids *ids, const struct perch_mmap_record *mmap,
 			   uint32_t pid)
 {
 	const struct perch_dso dso = { .kind = PERCH_DSO_FILE,
@@ -126,9 +126,9 @@ static int open_as_seen_by(const struct record_ids *ids, const struct perch_mmap
 	return perch_symbols_open_file(ids->symbols, &dso, &fd, &err) ? -err.errnum : fd;
 }
 
-static int open_file(struct record_ids *ids, const struct perch_mmap_record *mmap)
+static int open_file(struct recorder_ids *ids, const struct perch_mmap_record *mmap)
 {
-	const struct record_witness *witness = find_witness(ids, mmap);
+	const struct recorder_witness *witness = find_witness(ids, mmap);
 	int fd = open_as_seen_by(ids, mmap, mmap->pid);
 
 	if (fd < 0 && witness && witness->pid != mmap->pid)
@@ -139,7 +139,7 @@ static int open_file(struct record_ids *ids, const struct perch_mmap_record *mma
 }
 
 /* A file of another format has no names at any time, and memory of compilers is no file. */
-static void note_missing(struct record_ids *ids, struct record_file_id *file,
+static void note_missing(struct recorder_ids *ids, struct recorder_file_id *file,
 			 const struct perch_mmap_record *mmap, int errnum)
 {
 	const char *path = mmap->filename.text;
@@ -151,7 +151,7 @@ static void note_missing(struct record_ids *ids, struct record_file_id *file,
 		snprintf(ids->missing, sizeof(ids->missing), "%s", path);
 }
 
-static void read_file(struct record_ids *ids, struct record_file_id *file,
+static void read_file(struct recorder_ids *ids, struct recorder_file_id *file,
 		      const struct perch_mmap_record *mmap)
 {
 	int fd = open_file(ids, mmap), size;
@@ -176,9 +176,9 @@ static void read_file(struct record_ids *ids, struct record_file_id *file,
 }
 
 /* True if the file at the path is the one that was read, and was written since. */
-static bool was_written(const struct record_file_id *file, const char *path)
+static bool was_written(const struct recorder_file_id *file, const char *path)
 {
-	struct record_file_version version;
+	struct recorder_file_version version;
 	struct stat status;
 
 	if (stat(path, &status))
@@ -188,7 +188,7 @@ static bool was_written(const struct record_file_id *file, const char *path)
 	       memcmp(&version, &file->version, sizeof(version));
 }
 
-static bool is_outdated(const struct record_file_id *file, const struct perch_mmap_record *mmap)
+static bool is_outdated(const struct recorder_file_id *file, const struct perch_mmap_record *mmap)
 {
 	char path[PATH_MAX + 32];
 	int length = snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root%s", mmap->pid,
@@ -201,7 +201,7 @@ static bool is_outdated(const struct record_file_id *file, const struct perch_mm
 
 /* ---- all ---- */
 
-int record_ids_begin(struct record_ids *ids)
+int perch__recorder_ids_begin(struct recorder_ids *ids)
 {
 	/* the build id of another file would prove that one to be the mapped one */
 	const struct perch_symbols_options options = { .verified_only = true };
@@ -209,15 +209,15 @@ int record_ids_begin(struct record_ids *ids)
 	return perch_symbols_new(&ids->symbols, &options, NULL);
 }
 
-void record_ids_next_round(struct record_ids *ids)
+void perch__recorder_ids_next_round(struct recorder_ids *ids)
 {
 	ids->round++;
 }
 
-const struct record_file_id *record_ids_find(struct record_ids *ids,
-					     const struct perch_mmap_record *mmap)
+const struct recorder_file_id *perch__recorder_ids_find(struct recorder_ids *ids,
+							const struct perch_mmap_record *mmap)
 {
-	struct record_file_id *file;
+	struct recorder_file_id *file;
 	const char *path = mmap->filename.text;
 
 	if (!ids->symbols || !mmap->inode || path[0] != '/' || path[1] == '/')
@@ -233,7 +233,7 @@ const struct record_file_id *record_ids_find(struct record_ids *ids,
 	return file->size ? file : NULL;
 }
 
-size_t record_ids_missing(const struct record_ids *ids)
+size_t perch__recorder_ids_missing(const struct recorder_ids *ids)
 {
 	size_t nr = 0;
 
@@ -242,10 +242,10 @@ size_t record_ids_missing(const struct record_ids *ids)
 	return nr;
 }
 
-void record_ids_clear(struct record_ids *ids)
+void perch__recorder_ids_clear(struct recorder_ids *ids)
 {
 	perch_symbols_free(ids->symbols);
 	perch__hash_clear(&ids->table);
 	free(ids->file);
-	*ids = (struct record_ids){ 0 };
+	*ids = (struct recorder_ids){ 0 };
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "record_rings.h"
+#include "internal.h"
 
 #define MAX_PIECES 512
 
@@ -104,7 +104,7 @@ static struct ring_copy *find_oldest(struct snapshot *snapshot, uint64_t *until)
 	return found;
 }
 
-static int write_copies(struct snapshot *snapshot, struct record_scan *scan,
+static int write_copies(struct snapshot *snapshot, struct recorder_scan *scan,
 			struct perch_error *err)
 {
 	struct ring_copy *copy;
@@ -116,7 +116,7 @@ static int write_copies(struct snapshot *snapshot, struct record_scan *scan,
 					     snapshot->copies[i].used } };
 
 		/* the rings of samples have no mappings, so there are no edits */
-		record_scan_ring(scan, i, pieces);
+		perch__recorder_scan_ring(scan, i, pieces);
 		update_time(snapshot, &snapshot->copies[i]);
 	}
 	while (rc >= 0 && (copy = find_oldest(snapshot, &until)))
@@ -133,9 +133,9 @@ static void free_snapshot(struct snapshot *snapshot)
 	free(snapshot);
 }
 
-int record_write_snapshot(struct record_rings *rings, struct record_scan *scan,
-			  const struct perch_decoder *decoder, struct perch_writer *writer,
-			  struct perch_error *err)
+int perch__recorder_write_snapshot(struct recorder_rings *rings, struct recorder_scan *scan,
+				   const struct perch_decoder *decoder, struct perch_writer *writer,
+				   struct perch_error *err)
 {
 	struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
 	ssize_t rc = -ENOMEM;
@@ -152,7 +152,7 @@ int record_write_snapshot(struct record_rings *rings, struct record_scan *scan,
 		perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a snapshot");
 	/* side-band records until the pause: a program may have started since the last round */
 	if (rc >= 0)
-		rc = record_write_round(rings, scan, writer, err);
+		rc = perch__recorder_write_round(rings, scan, writer, err);
 	if (rc >= 0)
 		rc = write_copies(snapshot, scan, err);
 	free_snapshot(snapshot);

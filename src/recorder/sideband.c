@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "record_rings.h"
+#include "internal.h"
 
 #define MAX_PASSES 32
 
@@ -24,7 +24,7 @@ struct ended_list {
 	size_t nr, capacity;
 };
 
-bool record_sideband_has(uint32_t type)
+bool perch__recorder_sideband_has(uint32_t type)
 {
 	switch (type) {
 	case PERCH_RECORD_MMAP:
@@ -43,14 +43,14 @@ bool record_sideband_has(uint32_t type)
 	}
 }
 
-static const struct perch_record_header *header_at(const struct record_sideband *sideband,
+static const struct perch_record_header *header_at(const struct recorder_sideband *sideband,
 						   size_t offset)
 {
 	return (const void *)(sideband->bytes + offset);
 }
 
 /* Returns a 4-byte word after the header, or 0 if the record is shorter. */
-static uint32_t word_at(const struct record_sideband *sideband, size_t offset, unsigned index)
+static uint32_t word_at(const struct recorder_sideband *sideband, size_t offset, unsigned index)
 {
 	const size_t start = sizeof(struct perch_record_header) + sizeof(uint32_t) * (size_t)index;
 	uint32_t value = 0;
@@ -95,7 +95,7 @@ static struct ended *find(const struct ended_list *list, uint32_t pid)
 
 /* Only the older half of the cache is searched: samples of processes that ended later may still be
  * in the rings. */
-static int find_ended(const struct record_sideband *sideband, struct ended_list *list)
+static int find_ended(const struct recorder_sideband *sideband, struct ended_list *list)
 {
 	size_t nr = 0;
 
@@ -126,7 +126,7 @@ static int find_ended(const struct record_sideband *sideband, struct ended_list 
 
 /* Marks ended processes whose children still run, then the parents of these, and so on. Returns
  * false if that takes too many passes. */
-static bool mark_parents(const struct record_sideband *sideband, struct ended_list *list)
+static bool mark_parents(const struct recorder_sideband *sideband, struct ended_list *list)
 {
 	bool changed = true;
 
@@ -154,7 +154,7 @@ static bool mark_parents(const struct record_sideband *sideband, struct ended_li
 /* Removes the records of ended processes, and the records that the recording added before the
  * offset `until`.
  */
-static void compact(struct record_sideband *sideband, const struct ended_list *list, size_t until)
+static void compact(struct recorder_sideband *sideband, const struct ended_list *list, size_t until)
 {
 	size_t to = 0, synthesized = 0;
 	uint16_t size;
@@ -179,7 +179,7 @@ static void compact(struct record_sideband *sideband, const struct ended_list *l
 	sideband->used = to;
 }
 
-static void shrink(struct record_sideband *sideband)
+static void shrink(struct recorder_sideband *sideband)
 {
 	struct ended_list list = { 0 };
 
@@ -193,10 +193,10 @@ static void shrink(struct record_sideband *sideband)
 	free(list.ended);
 }
 
-int record_sideband_add(struct record_sideband *sideband, const void *bytes, size_t size)
+int perch__recorder_sideband_add(struct recorder_sideband *sideband, const void *bytes, size_t size)
 {
 	if (!sideband->limit)
-		sideband->limit = RECORD_SIDEBAND_BYTES;
+		sideband->limit = RECORDER_SIDEBAND_BYTES;
 	if (sideband->used + size > sideband->limit && sideband->used > sideband->synthesized)
 		shrink(sideband);
 	if (PERCH__ARRAY_RESERVE(sideband->bytes, sideband->capacity, sideband->used + size))
@@ -206,17 +206,17 @@ int record_sideband_add(struct record_sideband *sideband, const void *bytes, siz
 	return 0;
 }
 
-void record_sideband_end_synthesized(struct record_sideband *sideband)
+void perch__recorder_sideband_end_synthesized(struct recorder_sideband *sideband)
 {
 	sideband->synthesized = sideband->used;
 	/* with many running processes, the recording needs as much space again */
-	sideband->limit = RECORD_SIDEBAND_BYTES > 2 * sideband->synthesized
-				  ? RECORD_SIDEBAND_BYTES
+	sideband->limit = RECORDER_SIDEBAND_BYTES > 2 * sideband->synthesized
+				  ? RECORDER_SIDEBAND_BYTES
 				  : 2 * sideband->synthesized;
 }
 
-void record_sideband_clear(struct record_sideband *sideband)
+void perch__recorder_sideband_clear(struct recorder_sideband *sideband)
 {
 	free(sideband->bytes);
-	*sideband = (struct record_sideband){ 0 };
+	*sideband = (struct recorder_sideband){ 0 };
 }

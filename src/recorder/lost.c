@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record_rings.h"
+#include "internal.h"
 
 struct lost_samples {
 	struct perch_record_header header;
@@ -11,14 +11,14 @@ struct lost_samples {
 	uint64_t sample_id[8];
 };
 
-int record_lost_init(struct record_lost *lost, const struct perch_file_event *events,
-		     size_t nr_events, size_t nr_rings, size_t first_sideband)
+int perch__recorder_lost_init(struct recorder_lost *lost, const struct perch_file_event *events,
+			      size_t nr_events, size_t nr_rings, size_t first_sideband)
 {
 	size_t ids = 0;
 
 	for (size_t i = 0; i < nr_events; i++)
 		ids += events[i].nr_ids;
-	*lost = (struct record_lost){
+	*lost = (struct recorder_lost){
 		.nr_events = nr_events,
 		.nr_rings = nr_rings,
 		.nr_ids = ids,
@@ -30,7 +30,7 @@ int record_lost_init(struct record_lost *lost, const struct perch_file_event *ev
 	return lost->before && lost->now && lost->in_ring ? 0 : -ENOMEM;
 }
 
-void record_lost_clear(struct record_lost *lost)
+void perch__recorder_lost_clear(struct recorder_lost *lost)
 {
 	free(lost->before);
 	free(lost->now);
@@ -55,8 +55,8 @@ static int write_record(struct perch_writer *writer, const struct perch_parse_in
 }
 
 /* Returns the number of one id since the last complete file. */
-static uint64_t count_id(struct record_lost *lost, const struct record_rings *rings, size_t event,
-			 size_t id, size_t index)
+static uint64_t count_id(struct recorder_lost *lost, const struct recorder_rings *rings,
+			 size_t event, size_t id, size_t index)
 {
 	uint64_t before = lost->before[index], now, more;
 	size_t ring;
@@ -78,9 +78,9 @@ static uint64_t count_id(struct record_lost *lost, const struct record_rings *ri
 }
 
 /* A file that could not be written may have been counted already: its numbers are read again. */
-static void reset(struct record_lost *lost, const struct record_rings *rings)
+static void reset(struct recorder_lost *lost, const struct recorder_rings *rings)
 {
-	uint64_t *records = record_lost_records(lost);
+	uint64_t *records = perch__recorder_lost_records(lost);
 
 	lost->total = 0;
 	lost->sideband = lost->sideband_before;
@@ -90,8 +90,8 @@ static void reset(struct record_lost *lost, const struct record_rings *rings)
 			records[ring] = 0;
 }
 
-int record_write_lost(struct record_lost *lost, const struct record_rings *rings,
-		      struct perch_writer *writer, struct perch_error *err)
+int perch__recorder_write_lost(struct recorder_lost *lost, const struct recorder_rings *rings,
+			       struct perch_writer *writer, struct perch_error *err)
 {
 	const struct perch_attr *attr;
 	const uint64_t *ids;
@@ -117,17 +117,17 @@ int record_write_lost(struct record_lost *lost, const struct record_rings *rings
 	return rc;
 }
 
-void record_lost_add_records(struct record_lost *lost)
+void perch__recorder_lost_add_records(struct recorder_lost *lost)
 {
-	const uint64_t *records = record_lost_records(lost);
+	const uint64_t *records = perch__recorder_lost_records(lost);
 
 	for (size_t ring = 0; ring < lost->nr_rings && !lost->counted; ring++)
 		lost->total += records[ring];
 }
 
-void record_lost_next_file(struct record_lost *lost)
+void perch__recorder_lost_next_file(struct recorder_lost *lost)
 {
 	memcpy(lost->before, lost->now, lost->nr_ids * sizeof(*lost->before));
 	lost->sideband_before = lost->sideband; /* later files miss these records too */
-	memset(record_lost_records(lost), 0, lost->nr_rings * sizeof(*lost->in_ring));
+	memset(perch__recorder_lost_records(lost), 0, lost->nr_rings * sizeof(*lost->in_ring));
 }

@@ -26,7 +26,7 @@
 
 #include "base/array.h"
 #include "base/recorded_process.h"
-#include "record_rings.h"
+#include "internal.h"
 
 #define MAX_MOUNTS 65536
 
@@ -40,7 +40,7 @@ static bool is_local(const char *type)
 	return true;
 }
 
-static void read_mounts(struct record_pinned *pinned)
+static void read_mounts(struct recorder_pinned *pinned)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
 	size_t capacity = 0, size = 0;
@@ -63,7 +63,7 @@ static void read_mounts(struct record_pinned *pinned)
 		fclose(mounts);
 }
 
-void record_pinned_begin(struct record_pinned *pinned, bool own_namespace)
+void perch__recorder_pinned_begin(struct recorder_pinned *pinned, bool own_namespace)
 {
 	struct rlimit descriptors;
 	struct stat status;
@@ -75,9 +75,9 @@ void record_pinned_begin(struct record_pinned *pinned, bool own_namespace)
 	pinned->map_files = !geteuid();
 	/* events of new threads need descriptors too */
 	if (!getrlimit(RLIMIT_NOFILE, &descriptors))
-		pinned->limit = descriptors.rlim_cur / 16 < RECORD_MAX_PINNED
+		pinned->limit = descriptors.rlim_cur / 16 < RECORDER_MAX_PINNED
 					? descriptors.rlim_cur / 16
-					: RECORD_MAX_PINNED;
+					: RECORDER_MAX_PINNED;
 }
 
 /* The types of statfs(2), from linux/magic.h and the file systems. For files of the recorder's own
@@ -104,7 +104,7 @@ static bool is_on_network(int fd)
 }
 
 /* True if the process has another mount namespace, and the mount is that of its root directory. */
-static bool is_foreign_root(const struct record_pinned *pinned, uint32_t pid, int fd,
+static bool is_foreign_root(const struct recorder_pinned *pinned, uint32_t pid, int fd,
 			    uint64_t mount)
 {
 	struct stat namespace;
@@ -121,7 +121,7 @@ static bool is_foreign_root(const struct record_pinned *pinned, uint32_t pid, in
 }
 
 /* type: S_IFREG or S_IFDIR */
-static bool may_pin(const struct record_pinned *pinned, uint32_t pid, int fd, mode_t type)
+static bool may_pin(const struct recorder_pinned *pinned, uint32_t pid, int fd, mode_t type)
 {
 	struct statx status;
 
@@ -149,7 +149,7 @@ static int leave_mount(int fd)
 	return copy;
 }
 
-static bool has_root(const struct record_pinned *pinned, const struct stat *status)
+static bool has_root(const struct recorder_pinned *pinned, const struct stat *status)
 {
 	struct stat own;
 
@@ -163,13 +163,13 @@ static bool has_root(const struct record_pinned *pinned, const struct stat *stat
 }
 
 /* Debug files are searched below the root directory when the process has ended. */
-static void pin_root(struct record_pinned *pinned, uint32_t pid)
+static void pin_root(struct recorder_pinned *pinned, uint32_t pid)
 {
 	struct stat status;
 	char path[64];
 	int fd;
 
-	if (pinned->nr_roots == RECORD_MAX_ROOTS)
+	if (pinned->nr_roots == RECORDER_MAX_ROOTS)
 		return;
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", pid);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -180,16 +180,16 @@ static void pin_root(struct record_pinned *pinned, uint32_t pid)
 		return;
 	}
 	pinned->root[pinned->nr_roots++] =
-		(struct record_pinned_root){ leave_mount(fd), status.st_dev, status.st_ino };
+		(struct recorder_pinned_root){ leave_mount(fd), status.st_dev, status.st_ino };
 }
 
-static bool is_in_memory(const struct record_dso *dso)
+static bool is_in_memory(const struct recorder_dso *dso)
 {
 	return !strncmp(dso->path, "/memfd:", 7);
 }
 
 /* Opens the file that the process has mapped. */
-static int open_mapped(const struct record_pinned *pinned, const struct record_dso *dso)
+static int open_mapped(const struct recorder_pinned *pinned, const struct recorder_dso *dso)
 {
 	char path[PATH_MAX + 64];
 	int fd = -1;
@@ -212,7 +212,8 @@ static int open_mapped(const struct record_pinned *pinned, const struct record_d
 }
 
 /* A file in memory is on no mount that could be unmounted. */
-static bool may_pin_file(const struct record_pinned *pinned, const struct record_dso *dso, int fd)
+static bool may_pin_file(const struct recorder_pinned *pinned, const struct recorder_dso *dso,
+			 int fd)
 {
 	struct stat status;
 
@@ -221,9 +222,9 @@ static bool may_pin_file(const struct record_pinned *pinned, const struct record
 	return may_pin(pinned, dso->pid, fd, S_IFREG);
 }
 
-void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t index)
+void perch__recorder_pin(struct recorder_pinned *pinned, struct recorder_dsos *dsos, uint32_t index)
 {
-	struct record_dso *dso = &dsos->dso[index];
+	struct recorder_dso *dso = &dsos->dso[index];
 	int fd;
 
 	if (dso->path[0] != '/' || dso->pinned || dso->attempts == UINT8_MAX ||
@@ -242,7 +243,7 @@ void record_pin(struct record_pinned *pinned, struct record_dsos *dsos, uint32_t
 	dso->pinned = fd >= 0;
 	if (fd < 0)
 		return;
-	pinned->file[pinned->nr++] = (struct record_pinned_file){ leave_mount(fd), index };
+	pinned->file[pinned->nr++] = (struct recorder_pinned_file){ leave_mount(fd), index };
 	pin_root(pinned, dso->pid);
 }
 
@@ -264,8 +265,9 @@ static bool has_build_id(int fd, const uint8_t *build_id, size_t size)
 	       !memcmp(found, build_id, size);
 }
 
-int record_open_pinned(const struct record_pinned *pinned, const struct record_dsos *dsos,
-		       const char *path, const uint8_t *build_id, size_t size)
+int perch__recorder_open_pinned(const struct recorder_pinned *pinned,
+				const struct recorder_dsos *dsos, const char *path,
+				const uint8_t *build_id, size_t size)
 {
 	for (size_t i = 0; i < pinned->nr; i++) {
 		int fd;
@@ -281,8 +283,9 @@ int record_open_pinned(const struct record_pinned *pinned, const struct record_d
 	return -1;
 }
 
-int record_open_pinned_inode(const struct record_pinned *pinned, const struct record_dsos *dsos,
-			     const struct record_dso *dso)
+int perch__recorder_open_pinned_inode(const struct recorder_pinned *pinned,
+				      const struct recorder_dsos *dsos,
+				      const struct recorder_dso *dso)
 {
 	for (size_t i = 0; i < pinned->nr; i++) {
 		int fd;
@@ -298,12 +301,12 @@ int record_open_pinned_inode(const struct record_pinned *pinned, const struct re
 	return -1;
 }
 
-void record_pinned_clear(struct record_pinned *pinned)
+void perch__recorder_pinned_clear(struct recorder_pinned *pinned)
 {
 	for (size_t i = 0; i < pinned->nr; i++)
 		close(pinned->file[i].fd);
 	for (size_t i = 0; i < pinned->nr_roots; i++)
 		close(pinned->root[i].fd);
 	free(pinned->mount);
-	*pinned = (struct record_pinned){ 0 };
+	*pinned = (struct recorder_pinned){ 0 };
 }
