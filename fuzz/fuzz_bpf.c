@@ -7,7 +7,7 @@
 
 #include <perch/symbol.h>
 
-#include "base/bpf.h"
+#include "base/kernel/bpf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <perch/symbol.h>
 
-#include "base/open_file.h"
+#include "base/files/open_file.h"
 #include "build_id_cache.h"
 #include "input.h"
 #include "options.h"

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/build_id_dir.h"
-#include "base/io.h"
-#include "base/new_file.h"
+#include "base/files/build_id_dir.h"
+#include "base/files/io.h"
+#include "base/files/new_file.h"
 #include "trusted_directory.h"
 
 #define MAX_BYTES (4ull << 30) /* of one file */

@@ -10,7 +10,7 @@
 #include <perch/symbol.h>
 #include <perch/synthesize.h>
 
-#include "base/elf.h"
+#include "base/files/elf.h"
 #include "base/hash_table.h"
 #include "build_id_cache.h"
 #include "input.h"

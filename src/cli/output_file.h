@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The files that commands write: whole, or not at all. A regular file has no name or a temporary
- * one until it is whole, and then replaces the old one (base/new_file.h). It gets mode and owner of
- * the file that it replaces. A symbolic link stays, and its target is replaced. Written in place:
- * devices, pipes, standard output and other open descriptors (/dev/stdout, /dev/fd/N), mount
+ * one until it is whole, and then replaces the old one (base/files/new_file.h). It gets mode and
+ * owner of the file that it replaces. A symbolic link stays, and its target is replaced. Written in
+ * place: devices, pipes, standard output and other open descriptors (/dev/stdout, /dev/fd/N), mount
  * points, and files in a directory in which the user cannot create any.
  */
 #ifndef PERCH_CLI_OUTPUT_FILE_H
@@ -13,7 +13,7 @@
 #include <sys/types.h>
 #include <perch/error.h>
 
-#include "base/new_file.h"
+#include "base/files/new_file.h"
 
 /* Flags of cli_output_open(). */
 enum {

@@ -3,7 +3,7 @@
 #ifndef PERCH_EVENT_ELF_LOOKUP_H
 #define PERCH_EVENT_ELF_LOOKUP_H
 
-#include "base/elf.h"
+#include "base/files/elf.h"
 #include "internal.h"
 
 /* Bytes that end a path and a name without quotes in an event. */

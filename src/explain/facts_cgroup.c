@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cgroups.h"
+#include "base/kernel/cgroups.h"
 #include "facts.h"
 #include "machine/descriptor.h"
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/format_field.h"
+#include "base/kernel/format_field.h"
 #include "operation.h"
 
 #define FORMAT_BYTES (64u << 10)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/dummy_event.h"
-#include "base/user_mode.h"
+#include "base/kernel/dummy_event.h"
+#include "base/kernel/user_mode.h"
 #include "internal.h"
 
 /* ---- threads ---- */

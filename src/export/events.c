@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/dummy_event.h"
+#include "base/kernel/dummy_event.h"
 #include "internal.h"
 
 bool perch__joined_name(const char *name, char *joined, size_t size)

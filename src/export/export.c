@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dummy_event.h"
+#include "base/kernel/dummy_event.h"
 #include "base/reserved.h"
 #include "internal.h"
 #include "page.h"

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/compressed_file.h"
-#include "base/io.h"
+#include "base/files/compressed_file.h"
+#include "base/files/io.h"
 #include "page_text.h"
 
 #define MAX_LINE (1 << 20) /* bytes; longer lines are not read */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dummy_event.h"
+#include "base/kernel/dummy_event.h"
 #include "internal.h"
 
 const char *perch__export_unit(const struct perch_attr *attr)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bpf.h"
+#include "base/kernel/bpf.h"
 #include "writer.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/compressed_file.h"
+#include "base/files/compressed_file.h"
 #include "internal.h"
 
 #define MAX_PARTS 16384u /* files of a directory: a process can have about 65,000 mappings */

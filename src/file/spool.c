@@ -10,7 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/compressed_file.h"
+#include "base/files/compressed_file.h"
 #include "internal.h"
 
 #define CHUNK	    (256u << 10)

@@ -11,7 +11,7 @@
  *
  * What follows is not needed. Numbers have the byte order that `endian` says.
  */
-#include "base/format_field.h"
+#include "base/kernel/format_field.h"
 #include "internal.h"
 
 #define MAGIC	    "\x17\x08\x44tracing"

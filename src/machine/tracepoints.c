@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/format_field.h"
+#include "base/kernel/format_field.h"
 #include "internal.h"
 
 struct tracepoint {

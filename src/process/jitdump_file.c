@@ -13,9 +13,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/open_file.h"
-#include "base/process_owner.h"
-#include "base/recorded_process.h"
+#include "base/files/open_file.h"
+#include "base/kernel/process_owner.h"
+#include "base/kernel/recorded_process.h"
 #include "internal.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/recorded_process.h"
+#include "base/kernel/recorded_process.h"
 #include "base/reserved.h"
 #include "internal.h"
 

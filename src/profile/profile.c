@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A profile: adds samples up by stack of addresses, then folds the stacks into a tree of frames. */
 #include "base/reserved.h"
-#include "base/user_mode.h"
+#include "base/kernel/user_mode.h"
 #include "internal.h"
 
 static int no_memory(struct perch_error *err)

@@ -3,7 +3,7 @@
  * Decodes the bodies of all records but samples. A table has the fixed fields at the start of a
  * body; a function decodes the variable tail, if there is one: names, lists, bytes.
  */
-#include "base/mmap_build_id.h"
+#include "base/kernel/mmap_build_id.h"
 #include "internal.h"
 
 /* A number in a body. */

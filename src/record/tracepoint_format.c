@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/format_field.h"
+#include "base/kernel/format_field.h"
 #include "base/reserved.h"
 #include "internal.h"
 #include "tracepoint.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/format_field.h"
+#include "base/kernel/format_field.h"
 #include "tracepoint.h"
 
 #define FIRST_BYTES (16u << 10) /* the first buffer for a format file: most are shorter */

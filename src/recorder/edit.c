@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/mmap_build_id.h"
+#include "base/kernel/mmap_build_id.h"
 #include "internal.h"
 
 /* Returns a copy of the record, or NULL without memory. It is valid until the next one is made. */

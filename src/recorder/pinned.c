@@ -25,7 +25,7 @@
 #include <perch/symbol.h>
 
 #include "base/array.h"
-#include "base/recorded_process.h"
+#include "base/kernel/recorded_process.h"
 #include "internal.h"
 
 #define MAX_MOUNTS 65536

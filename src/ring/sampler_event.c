@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/dummy_event.h"
+#include "base/kernel/dummy_event.h"
 #include "internal.h"
 
 #define SAMPLE_ID_BITS                                                              \

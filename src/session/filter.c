@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Filters: makes them, and tests records by their thread, CPU, time and fields. */
-#include "base/dummy_event.h"
+#include "base/kernel/dummy_event.h"
 #include "base/reserved.h"
 #include "filter.h"
 #include "internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Source lines of BPF programs, by the features BPF_PROG_INFO and BPF_BTF of a recording. */
-#include "base/bpf.h"
+#include "base/kernel/bpf.h"
 #include "symbols.h"
 
 enum { MAX_PROGRAMS = 16384, MAX_FUNCTIONS = 4096 };

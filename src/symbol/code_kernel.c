@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/bpf.h"
+#include "base/kernel/bpf.h"
 #include "code.h"
 
 enum { MAX_PROGRAMS = 16384, MAX_FUNCTIONS = 4096 };

@@ -3,7 +3,7 @@
 #ifndef PERCH_SYMBOL_DECOMPRESS_THREAD_H
 #define PERCH_SYMBOL_DECOMPRESS_THREAD_H
 
-#include "base/decompress.h"
+#include "base/files/decompress.h"
 
 struct decompress_thread;
 /* Returns NULL if out of memory. The thread starts with the first large part. */

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/decompress.h"
+#include "base/files/decompress.h"
 #include "internal.h"
 
 void perch__build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])

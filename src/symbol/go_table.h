@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/elf.h"
+#include "base/files/elf.h"
 
 enum go_version { GO_1_2 = 2, GO_1_16 = 16, GO_1_18 = 18, GO_1_20 = 20 };
 

@@ -15,10 +15,10 @@
 #include <perch/symbol.h>
 
 #include "base/array.h"
-#include "base/elf.h"
+#include "base/files/elf.h"
 #include "base/hash_table.h"
-#include "base/open_file.h"
-#include "base/recorded_process.h"
+#include "base/files/open_file.h"
+#include "base/kernel/recorded_process.h"
 #include "decompress_thread.h"
 
 #define NO_ENTRY UINT32_MAX
@@ -115,7 +115,7 @@ struct elf_file {
 	size_t nr_sections;
 	struct perch__elf_segment *segment; /* PT_LOAD */
 	size_t nr_segments;
-	bool executable_data; /* as in base/elf.h */
+	bool executable_data; /* as in base/files/elf.h */
 	int build_id_size;    /* 0 if none */
 	uint8_t build_id[20];
 	struct proof proof; /* of perch__open_if_same() */

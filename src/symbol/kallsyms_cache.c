@@ -19,9 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "base/new_file.h"
-#include "base/decompress.h"
+#include "base/files/io.h"
+#include "base/files/new_file.h"
+#include "base/files/decompress.h"
 #include "kallsyms.h"
 
 enum {

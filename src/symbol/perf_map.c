@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/process_owner.h"
+#include "base/kernel/process_owner.h"
 #include "internal.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/inlined_names.h"
-#include "base/build_id_dir.h"
+#include "base/files/build_id_dir.h"
 #include "base/reserved.h"
 #include "symbols.h"
 

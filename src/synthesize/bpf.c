@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bpf.h"
+#include "base/kernel/bpf.h"
 #include "internal.h"
 
 struct ksymbol_body {

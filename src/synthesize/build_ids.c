@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/elf.h"
+#include "base/files/elf.h"
 #include "internal.h"
 
 #define FILES_MAX 65536

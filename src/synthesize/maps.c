@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/mmap_build_id.h"
+#include "base/kernel/mmap_build_id.h"
 #include "internal.h"
 
 #define ANONYMOUS "//anon"    /* as in records of the kernel */

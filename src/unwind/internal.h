@@ -19,7 +19,7 @@
 #include <perch/unwind.h>
 
 #include "base/array.h"
-#include "base/elf.h"
+#include "base/files/elf.h"
 #include "base/hash_table.h"
 
 /* ---- architecture.c ---- */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "base/elf.h"
+#include "base/files/elf.h"
 #include "test_base.h"
 
 struct note {
@@ -193,5 +193,5 @@ int test_base_elf(void)
 		cmocka_unit_test(stops_at_a_truncated_note),
 	};
 
-	return cmocka_run_group_tests_name("base/elf.h", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("base/files/elf.h", tests, NULL, NULL);
 }

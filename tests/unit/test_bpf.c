@@ -13,7 +13,7 @@
 #include <perch/symbol.h>
 #include <perch/synthesize.h>
 
-#include "base/bpf.h"
+#include "base/kernel/bpf.h"
 
 #define START  0xffffffffc0001000ull
 #define SECOND 0xffffffffc0002000ull

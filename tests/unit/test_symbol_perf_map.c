@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/process_owner.h"
+#include "base/kernel/process_owner.h"
 
 static struct perch_dso dso;
 

@@ -9,7 +9,7 @@
 
 #include <perch/error.h>
 #include "base/array.h"
-#include "base/open_file.h"
+#include "base/files/open_file.h"
 #include "source_text.h"
 
 #define MAX_FILE  (16u << 20)

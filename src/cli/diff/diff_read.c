@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dummy_event.h"
+#include "base/kernel/dummy_event.h"
 #include "diff.h"
 
 /* A file that is being read. */

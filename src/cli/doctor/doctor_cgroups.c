@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cgroups.h"
+#include "base/kernel/cgroups.h"
 #include "doctor.h"
 #include "options.h"
 

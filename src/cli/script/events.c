@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dummy_event.h"
+#include "base/kernel/dummy_event.h"
 #include "options.h"
 #include "script.h"
 

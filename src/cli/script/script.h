@@ -29,7 +29,7 @@
 #include "switch_options.h"
 #include "unsupported.h"
 #include "base/output.h"
-#include "base/user_mode.h"
+#include "base/kernel/user_mode.h"
 
 #define SCRIPT_COMMAND	  "script"
 

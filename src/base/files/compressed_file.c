@@ -10,8 +10,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/compressed_file.h"
-#include "base/io.h"
+#include "compressed_file.h"
+#include "io.h"
 
 /* The limit of the output: recordings and texts have ratios below 100. */
 #define MIN_OUTPUT (UINT64_C(64) << 20)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/decompress.h"
+#include "decompress.h"
 
 #define PERCH__COMPRESSION_BYTES 6	     /* are enough to recognize a format */
 #define PERCH__MIN_FREE		 (64u << 20) /* bytes of a disk that are left to other programs */

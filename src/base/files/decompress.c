@@ -20,9 +20,9 @@
 #endif
 
 #include "base/memory.h"
-#include "base/io.h"
+#include "io.h"
 #include "base/library.h"
-#include "base/decompress.h"
+#include "decompress.h"
 
 #define LZMA_LIBRARY "liblzma.so.5" /* since 5.0, of 2010 */
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/elf.h"
+#include "elf.h"
 
 enum {
 	/* linkers write about a dozen; each symbol is compared with all of them */
