@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "event/elf_lookup.h"
+#include "event/probe/elf_lookup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

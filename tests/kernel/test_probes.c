@@ -16,7 +16,7 @@
 
 #include <perch/count.h>
 
-#include "event/elf_lookup.h"
+#include "event/probe/elf_lookup.h"
 #include "needs.h"
 
 #define TIMES 37

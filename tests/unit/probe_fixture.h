@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "event/elf_lookup.h"
+#include "event/probe/elf_lookup.h"
 #include "elf_fixture.h"
 #include "tree.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "pmu.h"
-#include "terms.h"
+#include "event/terms.h"
 
 enum pass { PASS_COMMON, PASS_ALIASES, PASS_FORMATS };
 

@@ -3,7 +3,7 @@
 #ifndef PERCH_EVENT_PMU_H
 #define PERCH_EVENT_PMU_H
 
-#include "internal.h"
+#include "event/internal.h"
 
 /* The event whose terms are applied. */
 struct perch__pmu_event {

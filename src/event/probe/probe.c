@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
+#include "event/config.h"
 #include "probe.h"
 
 static const struct {

@@ -4,7 +4,7 @@
 #define PERCH_EVENT_ELF_LOOKUP_H
 
 #include "base/files/elf.h"
-#include "internal.h"
+#include "event/internal.h"
 
 /* Bytes that end a path and a name without quotes in an event. */
 #define PERCH__PATH_ENDS ":,{} \t\n"

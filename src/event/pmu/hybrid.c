@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config.h"
+#include "event/config.h"
 
 /* PMUs of most machines that are not core PMUs. */
 static bool is_usual(const char *name)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/library.h"
-#include "internal.h"
+#include "event/internal.h"
 
 #define NAME_ENDS ",}/ \t\n"
 #define NAME_SIZE 512

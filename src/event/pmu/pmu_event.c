@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "config.h"
+#include "event/config.h"
 #include "pmu.h"
 
 static int pmu_path(const struct perch__pmu_event *target, char *path, size_t size,
