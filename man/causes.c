@@ -57,7 +57,7 @@ static const struct rule rules[] = {
 #define RULE(name, cause, errnum, fields, since, condition, fix, message, remedy)                \
 	{ PERCH_CAUSE_##cause, #errnum, fields, since, message, remedy },
 /* clang-format on */
-#include "explain/rules.def"
+#include "explain/rules/rules.def"
 #undef RULE
 
 #define FIELDS(...) "=" #__VA_ARGS__
@@ -66,9 +66,9 @@ static const struct rule rules[] = {
 	{ PERCH_CAUSE_##cause, #errnum, fields, since, message, remedy },
 /* clang-format on */
 #define FALLBACK RULE
-#include "explain/mmap.def"
-#include "explain/ioctl.def"
-#include "explain/read.def"
+#include "explain/operation/mmap.def"
+#include "explain/operation/ioctl.def"
+#include "explain/operation/read.def"
 #undef RULE
 #undef FALLBACK
 
@@ -106,7 +106,7 @@ static const struct {
 /* clang-format off */
 #define PLACEHOLDER(name, text) { #name, text },
 /* clang-format on */
-#include "explain/placeholders.def"
+#include "explain/rules/placeholders.def"
 };
 
 static bool incomplete; /* a placeholder has no text */

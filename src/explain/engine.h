@@ -6,7 +6,7 @@
 #ifndef PERCH_EXPLAIN_ENGINE_H
 #define PERCH_EXPLAIN_ENGINE_H
 
-#include "rules.h"
+#include "explain/rules/rules.h"
 
 #define PERCH__NR(array)  (sizeof(array) / sizeof((array)[0]))
 #define PERCH__MAX_FIELDS 4

@@ -38,7 +38,7 @@ def rules():
     since = r'\s*(?:"\*?([^"]*)"|NULL)'
     row = re.compile(r'^(?:RULE|FALLBACK)\((\w+),\s*(\w+),\s*(\w+),\s*(?:FIELDS\(([^)]*)\)|("[^"]*")),' + since, re.M)
     lint = re.compile(r"^LINT\((\w+),\s*(\w+),\s*FIELDS\(([^)]*)\)," + since, re.M)
-    for path in sorted(glob.glob(os.path.join(manual_page.SOURCE, "src/explain/*.def"))):
+    for path in sorted(glob.glob(os.path.join(manual_page.SOURCE, "src/explain/**/*.def"), recursive=True)):
         if path.endswith("/lint.def"):
             for name, cause, fields, release in lint.findall(read(path)):
                 yield "lint.def: " + name, cause, "accepted", re.findall(r'"(\w+)"', fields), release

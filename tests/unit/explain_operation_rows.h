@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An operation for each rule of src/explain/{mmap,ioctl,read}.def, and its expected explanation. */
+/* An operation for each rule of src/explain/operation/{mmap,ioctl,read}.def, and its expected
+ * explanation. */
 #ifndef PERCH_TEST_EXPLAIN_OPERATION_ROWS_H
 #define PERCH_TEST_EXPLAIN_OPERATION_ROWS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An open call for each rule of src/explain/rules.def, and its expected explanation. */
+/* An open call for each rule of src/explain/rules/rules*.def, and its expected explanation. */
 #ifndef PERCH_TEST_EXPLAIN_ROWS_H
 #define PERCH_TEST_EXPLAIN_ROWS_H
 

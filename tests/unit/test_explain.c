@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "explain/rules.h"
+#include "explain/rules/rules.h"
 #include "explain_rows.h"
 #include "machine/internal.h"
 

@@ -19,16 +19,16 @@
 static const enum perch_cause open_rules[] = {
 #define RULE(name, cause, errnum, fields, since, condition, fix, message, remedy) \
 	PERCH_CAUSE_##cause,
-#include "explain/rules.def"
+#include "explain/rules/rules.def"
 #undef RULE
 };
 
 static const enum perch_cause operation_rules[] = {
 #define RULE(name, cause, errnum, fields, since, condition, message, remedy) PERCH_CAUSE_##cause,
 #define FALLBACK							     RULE
-#include "explain/mmap.def"
-#include "explain/ioctl.def"
-#include "explain/read.def"
+#include "explain/operation/mmap.def"
+#include "explain/operation/ioctl.def"
+#include "explain/operation/read.def"
 #undef RULE
 #undef FALLBACK
 };

@@ -3,7 +3,7 @@
 #ifndef PERCH_EXPLAIN_RULES_H
 #define PERCH_EXPLAIN_RULES_H
 
-#include "internal.h"
+#include "explain/internal.h"
 
 struct perch__rule {
 	const char *name;	/* unique, for tests */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/reserved.h"
-#include "finding.h"
+#include "explain/finding.h"
 #include "operation.h"
 
 static const struct perch__operation_rule *table_of(enum perch_operation_kind kind)

@@ -3,7 +3,7 @@
 #ifndef PERCH_EXPLAIN_OPERATIONS_H
 #define PERCH_EXPLAIN_OPERATIONS_H
 
-#include "facts.h"
+#include "explain/facts.h"
 
 struct perch__operation_case {
 	const struct perch_operation *op;

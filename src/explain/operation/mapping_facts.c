@@ -10,7 +10,7 @@
 
 #include "machine/address_space.h"
 #include "operation.h"
-#include "predicates.h"
+#include "explain/rules/predicates.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000

@@ -2,7 +2,7 @@
 /* Splits an attr into subsets, and removes some of them. */
 #include <string.h>
 
-#include "engine.h"
+#include "explain/engine.h"
 
 /* Harmless fields and the addresses of a breakpoint are not removed. */
 static bool is_removable(const struct perch_attr_field *field, const struct perch_attr *attr)

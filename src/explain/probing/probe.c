@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine.h"
-#include "facts.h"
+#include "explain/engine.h"
+#include "explain/facts.h"
 #include "machine/sandbox.h"
 
 #define DEFAULT_CALLS	     25

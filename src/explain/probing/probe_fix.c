@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine.h"
+#include "explain/engine.h"
 
 #define MAX_TRIALS 24
 

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine.h"
+#include "explain/engine.h"
 
 uint64_t perch__now(void)
 {

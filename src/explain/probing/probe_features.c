@@ -2,8 +2,8 @@
 /* Finds which of the newer features of an open call the kernel has. */
 #include <errno.h>
 
-#include "engine.h"
-#include "facts.h"
+#include "explain/engine.h"
+#include "explain/facts.h"
 
 /* An attr that every kernel accepts from every user. */
 static struct perch_attr plain_attr(void)

@@ -9,7 +9,7 @@
 
 #include "event/kernel_only.h"
 #include "machine/breakpoints.h"
-#include "facts.h"
+#include "explain/facts.h"
 
 /* ---- Matches ---- */
 #define YES_IF(condition)     ((condition) ? PERCH__YES : PERCH__NO)

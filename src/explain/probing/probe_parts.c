@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine.h"
+#include "explain/engine.h"
 
 struct search {
 	struct perch__prober *prober;
