@@ -62,6 +62,9 @@ enum perch_unwind_end {
 	/** As PERCH_UNWIND_NO_RULE, in a program in Go. A stripped program in Go has no rules, but
 	 * frame pointers. */
 	PERCH_UNWIND_NO_RULE_OF_GO,
+	/** A precise sample at the return of a function: the registers are those after it, and the
+	 * return address is not in the copy of the stack. */
+	PERCH_UNWIND_RETURNED,
 	PERCH_UNWIND_ENDS /**< the number of reasons */
 };
 

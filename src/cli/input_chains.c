@@ -205,6 +205,9 @@ static void print_unwinding_of_dso(const struct cli_input *input, const struct p
 		{ PERCH_UNWIND_OTHER_STACK,
 		  "functions of the Go runtime switch to another stack, and that of their callers was "
 		  "not copied; --call-graph fp records these unless they call code in C" },
+		{ PERCH_UNWIND_RETURNED,
+		  "precise samples at a return have the registers after it, and the CPU does not "
+		  "say where it returned to" },
 		{ PERCH_UNWIND_NO_RULE_OF_GO,
 		  "it has no call frame information there, as stripped programs in Go; record with "
 		  "--call-graph fp: programs in Go have frame pointers" },

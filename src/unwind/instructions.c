@@ -110,3 +110,82 @@ unsigned perch__stub_words(const uint8_t *code)
 		return 0;
 	return code[0] == INDIRECT && code[1] == PUSH_MEMORY ? 3 : 1;
 }
+
+/* Returns the size of the prefixes of an instruction of x86-64. */
+static size_t prefixes(const uint8_t *code, size_t size)
+{
+	/* operand and address size, segments and hints, bnd or rep */
+	static const uint8_t legacy[] = {
+		0x66, 0x67, 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0xf2, 0xf3
+	};
+	size_t nr = 0;
+
+	while (nr < size && memchr(legacy, code[nr], sizeof(legacy)))
+		nr++;
+	return nr + (nr < size && (code[nr] & 0xf0) == 0x40);
+}
+
+size_t perch__call_size(const uint8_t *code, size_t size)
+{
+	enum { CALL = 0xe8, INDIRECT = 0xff, SIB = 4, NO_BASE = 5 };
+	size_t at = prefixes(code, size), sib;
+	uint8_t mode, base;
+
+	if (at + 1 >= size)
+		return 0;
+	if (code[at] == CALL)
+		return at + 5;
+	if (code[at] != INDIRECT || (code[at + 1] >> 3 & 7) != 2)
+		return 0;
+	mode = code[at + 1] >> 6;
+	base = code[at + 1] & 7;
+	sib = mode != 3 && base == SIB;
+	if (sib && at + 2 < size)
+		base = code[at + 2] & 7;
+	at += 2 + sib;
+	if (mode == 1)
+		return at + 1;
+	return at + (mode == 2 || (!mode && base == NO_BASE) ? 4 : 0);
+}
+
+bool perch__is_return(const uint8_t *code, size_t size)
+{
+	enum { RET = 0xc3, RET_IMMEDIATE = 0xc2 };
+	size_t at = prefixes(code, size);
+
+	return at < size && (code[at] == RET || code[at] == RET_IMMEDIATE);
+}
+
+/* Code around a system call, and the instructions after it of which a sample may be. */
+struct clone {
+	uint8_t before, size; /* bytes of the code: up to the end of the system call, and all */
+	uint8_t code[11];
+	uint8_t instruction[4];
+};
+
+bool perch__is_after_clone(const uint8_t *code)
+{
+	static const struct clone clones[] = {
+		/* both of glibc: mov $number, %eax; syscall; test %rax, %rax; jl; je; ret */
+		{ 7,
+		  11,
+		  { 0xb8, 0x38, 0, 0, 0, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c },
+		  { 0, 3, 5, 7 } },
+		{ 7,
+		  11,
+		  { 0xb8, 0xb3, 1, 0, 0, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c },
+		  { 0, 3, 5, 7 } },
+		/* musl: syscall; test %eax, %eax; jne; xor %ebp, %ebp */
+		{ 2, 8, { 0x0f, 0x05, 0x85, 0xc0, 0x75, 0x0f, 0x31, 0xed }, { 0, 2, 2, 2 } },
+	};
+
+	for (size_t i = 0; i < sizeof(clones) / sizeof(*clones); i++)
+		for (size_t at = 0; at < sizeof(clones->instruction); at++) {
+			const struct clone *clone = &clones[i];
+			size_t before = (size_t)clone->before + clone->instruction[at];
+
+			if (!memcmp(code + CLONE_BEFORE - before, clone->code, clone->size))
+				return true;
+		}
+	return false;
+}

@@ -252,6 +252,21 @@ enum { MAX_CALL = 7 };
 /* True if x86 code of MAX_CALL bytes may end in a call. */
 bool perch__may_be_call(const uint8_t *code);
 
+enum { MAX_INSTRUCTION = 15 };
+
+/* Both of x86-64, at the first byte. A size is 0 if the instruction is not a call. */
+size_t perch__call_size(const uint8_t *code, size_t size);
+bool perch__is_return(const uint8_t *code, size_t size);
+
+enum { CLONE_BEFORE = 14, CLONE_BYTES = CLONE_BEFORE + 6 };
+
+/*
+ * True if code of x86-64 is that after clone(2) or clone3(2) of a C library, where a new thread and
+ * the one that made it part. It has no rules. code: CLONE_BYTES bytes, of which CLONE_BEFORE are
+ * before the instruction
+ */
+bool perch__is_after_clone(const uint8_t *code);
+
 /* before: the bytes that perch__stub_words() needs before the instruction. */
 enum { STUB_BEFORE = 6, STUB_BYTES = 16 };
 
@@ -269,6 +284,7 @@ enum row_kind {
 	ROW_SLOW,
 	ROW_OUTERMOST,
 	ROW_SIGNAL,	 /* the return from a signal handler, without rules */
+	ROW_CLONE,	 /* after clone(2), without rules */
 	ROW_OTHER_STACK, /* the function switches stacks; its rules do not say when */
 	ROW_BAD,
 	ROW_NO_RULE, /* the frame pointer is tried */

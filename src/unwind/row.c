@@ -178,6 +178,15 @@ static bool returns_from_signal(const struct rules *rules, uint64_t offset)
 	       perch__is_sigreturn(rules->architecture, code);
 }
 
+static bool is_after_clone(const struct rules *rules, uint64_t offset)
+{
+	uint8_t code[CLONE_BYTES] = { 0 };
+
+	return rules->architecture->machine == EM_X86_64 && offset >= CLONE_BEFORE &&
+	       pread(rules->fd, code, sizeof(code), (off_t)(offset - CLONE_BEFORE)) > 0 &&
+	       perch__is_after_clone(code);
+}
+
 /* True if no function has called another one at the offset, the return address minus 1. */
 static bool has_no_call(const struct rules *rules, uint64_t offset)
 {
@@ -224,6 +233,10 @@ static void recognize_code(struct row *row, const struct rules *rules, uint64_t 
 	if (returns_from_signal(rules, offset)) {
 		row->kind = ROW_SIGNAL;
 		row->signal_frame = true;
+		return;
+	}
+	if (is_after_clone(rules, offset)) {
+		row->kind = ROW_CLONE;
 		return;
 	}
 	make_stub_row(row, rules, offset, address);

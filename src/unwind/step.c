@@ -164,6 +164,27 @@ static enum outcome signal_step(const struct architecture *architecture, const s
 	return FOUND;
 }
 
+/* The system call has returned 0 to the new thread, whose stack has no caller. */
+static enum outcome clone_step(const struct architecture *architecture, const struct stack *stack,
+			       struct registers *registers)
+{
+	enum { RAX = 0 };
+	uint64_t sp = registers->value[architecture->sp], address;
+	enum outcome outcome;
+
+	if (!perch__register_is_valid(registers, RAX))
+		return NO_FRAME_POINTER;
+	if (!registers->value[RAX])
+		return OUTERMOST;
+	outcome = perch__stack_read(stack, sp, &address);
+	if (outcome != FOUND)
+		return outcome;
+	registers->valid &= architecture->preserved;
+	perch__register_set(registers, architecture->sp, sp + architecture->word);
+	perch__register_set(registers, architecture->pc, address);
+	return FOUND;
+}
+
 enum outcome perch__frame_step(const struct row *row, const struct architecture *architecture,
 			       const struct stack *stack, bool innermost,
 			       struct registers *registers)
@@ -177,6 +198,8 @@ enum outcome perch__frame_step(const struct row *row, const struct architecture 
 		return OUTERMOST;
 	case ROW_SIGNAL:
 		return signal_step(architecture, stack, registers);
+	case ROW_CLONE:
+		return clone_step(architecture, stack, registers);
 	case ROW_NO_RULE:
 	case ROW_NO_FILE:
 		return frame_pointer_step(architecture, stack, innermost, registers);

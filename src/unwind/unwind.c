@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The unwinder: finds the row of each address, and follows the callers. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -308,6 +309,74 @@ static int walk_frames(struct perch_unwinder *unwinder, struct walk *walk, uint6
 	return PERCH_UNWIND_MAX_FRAMES;
 }
 
+/* ---- the instruction of the sample ---- */
+
+/* Returns the rules of the file with an address, whose offset is *offset; NULL: not in a file. */
+static const struct rules *rules_at(struct perch_unwinder *unwinder, const struct walk *walk,
+				    uint64_t ip, uint64_t *offset)
+{
+	struct perch_location location;
+	const struct rules *rules;
+
+	perch_processes_resolve(unwinder->processes, walk->thread, PERCH_MISC_USER, ip, &location);
+	rules = location.dso->kind == PERCH_DSO_FILE ? get_rules(unwinder, location.dso) : NULL;
+	*offset = location.offset;
+	return rules && rules->fd >= 0 ? rules : NULL;
+}
+
+/* Reads at most MAX_INSTRUCTION bytes. Returns their number. */
+static size_t read_code(const struct rules *rules, uint64_t offset, uint8_t *code)
+{
+	ssize_t size = pread(rules->fd, code, MAX_INSTRUCTION, (off_t)offset);
+
+	return size < 0 ? 0 : (size_t)size;
+}
+
+/* The CPU (PEBS) took the registers after the instruction, which may have moved the stack pointer.
+ */
+static bool may_be_after(const struct walk *walk, const struct perch_record *record)
+{
+	return record->misc & PERCH_MISC_EXACT_IP && walk->architecture->machine == EM_X86_64;
+}
+
+/* After a call, its return address is on the stack: the registers become those before it. */
+static void undo_call(struct perch_unwinder *unwinder, struct walk *walk)
+{
+	const struct architecture *architecture = walk->architecture;
+	uint64_t *sp = &walk->registers.value[architecture->sp], address, offset;
+	uint64_t ip = walk->registers.value[architecture->pc];
+	uint8_t code[MAX_INSTRUCTION];
+	const struct rules *rules;
+
+	if (perch__stack_read(&walk->stack, *sp, &address) != FOUND || address <= ip ||
+	    address - ip > MAX_INSTRUCTION)
+		return;
+	rules = rules_at(unwinder, walk, ip, &offset);
+	if (rules && perch__call_size(code, read_code(rules, offset, code)) == address - ip)
+		*sp += architecture->word;
+}
+
+/* The reason of the end where the stack has no return address for the function of the sample. */
+static enum perch_unwind_end end_at_sample(struct perch_unwinder *unwinder, const struct walk *walk,
+					   uint64_t ip, bool after)
+{
+	uint64_t offset, address;
+	const struct rules *rules = rules_at(unwinder, walk, ip, &offset);
+	uint8_t code[MAX_INSTRUCTION];
+	GElf_Ehdr header;
+
+	if (!rules)
+		return PERCH_UNWIND_NO_MAPPING;
+	/* the rules of _start say from its second instruction on that there is none */
+	if (gelf_getehdr(rules->elf, &header) && header.e_entry &&
+	    perch__rules_address(rules, offset, &address) && address == header.e_entry)
+		return PERCH_UNWIND_OUTERMOST;
+	/* it is below the copy of the stack then */
+	return after && perch__is_return(code, read_code(rules, offset, code))
+		       ? PERCH_UNWIND_RETURNED
+		       : PERCH_UNWIND_NO_MAPPING;
+}
+
 static int unwind(struct perch_unwinder *unwinder, struct perch_thread *thread,
 		  const struct perch_record *record, uint64_t *ips, size_t max,
 		  struct perch_unwind_result *result)
@@ -316,6 +385,8 @@ static int unwind(struct perch_unwinder *unwinder, struct perch_thread *thread,
 	const struct architecture *architecture = unwinder->architecture;
 	unsigned operations = MAX_OPERATIONS;
 	struct walk walk;
+	bool after;
+	int end;
 
 	if (sample->regs_user.abi == PERCH_SAMPLE_REGS_ABI_NONE)
 		return PERCH_UNWIND_NO_REGISTERS;
@@ -336,7 +407,13 @@ static int unwind(struct perch_unwinder *unwinder, struct perch_thread *thread,
 	walk.stack.swapped = record->parse_info->swapped;
 	walk.stack.narrow = architecture->word == sizeof(uint32_t);
 	walk.stack.operations = &operations;
-	return walk_frames(unwinder, &walk, ips, max, result);
+	after = may_be_after(&walk, record);
+	if (after)
+		undo_call(unwinder, &walk);
+	end = walk_frames(unwinder, &walk, ips, max, result);
+	if (end == PERCH_UNWIND_NO_MAPPING && result->nr == 1)
+		return end_at_sample(unwinder, &walk, ips[0], after);
+	return end;
 }
 
 int perch_unwind(struct perch_unwinder *unwinder, struct perch_thread *thread,

@@ -4,15 +4,20 @@
 
 #include <sys/mman.h>
 
-/* Writes instructions at an address of the program. */
-static void put_code(uint64_t address, const void *code, size_t size)
+static void overwrite(uint64_t offset, const void *bytes, size_t size)
 {
 	FILE *file = fopen(path_in_directory("program"), "r+");
 
 	assert_non_null(file);
-	assert_int_equal(fseek(file, (long)(CODE_OFFSET + address - CODE), SEEK_SET), 0);
-	assert_int_equal(fwrite(code, 1, size, file), size);
+	assert_int_equal(fseek(file, (long)offset, SEEK_SET), 0);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
 	fclose(file);
+}
+
+/* Writes instructions at an address of the program. */
+static void put_code(uint64_t address, const void *code, size_t size)
+{
+	overwrite(CODE_OFFSET + address - CODE, code, size);
 }
 
 static void run_stack(struct unwinding *unwinding, uint64_t pc, const uint64_t *stack, size_t size)
@@ -300,6 +305,174 @@ static void continues_in_memory_that_was_executable(void **state)
 	}
 }
 
+/* After clone(2) the C library has no rules: in the new thread, no stack that has a caller. */
+static void parts_threads_after_clone(void **state)
+{
+	static const struct {
+		const char *code;
+		size_t size, after; /* after: offset of the instruction after the system call */
+		unsigned instruction[4];
+	} rows[] = {
+		{ "\xb8\x38\x00\x00\x00\x0f\x05\x48\x85\xc0\x7c\x13\x74\x01\xc3",
+		  15,
+		  7,
+		  { 0, 3, 5, 7 } },
+		{ "\xb8\xb3\x01\x00\x00\x0f\x05\x48\x85\xc0\x7c\x18\x74\x01\xc3",
+		  15,
+		  7,
+		  { 0, 3, 5, 7 } },
+		{ "\x48\x89\x0e\x0f\x05\x85\xc0\x75\x0f\x31\xed", 11, 5, { 0, 2, 0, 2 } },
+		/* another system call */
+		{ "\xb8\x39\x00\x00\x00\x0f\x05\x48\x85\xc0\x7c\x13\x74\x01\xc3",
+		  15,
+		  0,
+		  { 7, 10, 12, 14 } },
+	};
+	enum { AX, SYSTEM_CALL = CODE + 0x380 };
+	const struct program program = { .cie = X86_CIE,
+					 .function = { { 0 }, CODE_OF(DW_CFA_nop), X86_END } };
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows) * NR(rows->instruction); i++) {
+		const unsigned at = rows[i / 4].instruction[i % 4];
+		uint64_t pc = loaded(SYSTEM_CALL + rows[i / 4].after + at);
+		bool found = rows[i / 4].after;
+		struct unwinding unwinding;
+
+		begin_program(&unwinding, &program);
+		put_code(SYSTEM_CALL, rows[i / 4].code, rows[i / 4].size);
+		/* the frame pointer is that of the thread that called */
+		unwinding.sampled.registers[6] = 1;
+		assert_int_equal(run_x86(&unwinding, pc),
+				 found ? PERCH_UNWIND_OUTERMOST : PERCH_UNWIND_NO_RULE);
+		assert_int_equal(unwinding.result.nr, 1);
+		unwinding.sampled.registers[AX] = (uint64_t)-ENOSYS;
+		unwinding.stack[0] = loaded(LAST + 4);
+		assert_int_equal(run_x86(&unwinding, pc),
+				 found ? PERCH_UNWIND_OUTERMOST : PERCH_UNWIND_NO_RULE);
+		assert_int_equal(unwinding.result.nr, found ? 2 : 1);
+		if (found)
+			assert_int_equal(unwinding.ips[1], loaded(LAST + 4) - 1);
+		finish(&unwinding);
+	}
+}
+
+static enum perch_unwind_end run_precise(struct unwinding *unwinding, uint64_t pc, uint16_t misc)
+{
+	struct perch_record *record =
+		sample_of(&unwinding->sampled, unwinding->stack, sizeof(unwinding->stack));
+
+	record->misc = misc;
+	unwinding->sampled.registers[7] = STACK;
+	unwinding->sampled.registers[8] = pc;
+	assert_int_equal(perch_unwind(unwinding->unwinder, unwinding->thread, record,
+				      unwinding->ips, 8, &unwinding->result),
+			 0);
+	return unwinding->result.end;
+}
+
+/* Precise samples have the registers after their instruction. */
+static void takes_back_precise_calls(void **state)
+{
+	static const struct {
+		const char *code;
+		unsigned size; /* 0: no call */
+	} rows[] = {
+		{ "\xe8\x00\x01\x00\x00", 5 },	       /* call rel32 */
+		{ "\x67\xe8\x00\x01\x00\x00", 6 },     /* addr32 call */
+		{ "\xff\xd0", 2 },		       /* call *%rax */
+		{ "\x41\xff\xd3", 3 },		       /* call *%r11 */
+		{ "\x3e\xff\xd0", 3 },		       /* notrack call *%rax */
+		{ "\xff\x10", 2 },		       /* call *(%rax) */
+		{ "\xff\x50\x10", 3 },		       /* call *16(%rax) */
+		{ "\xff\x90\x00\x01\x00\x00", 6 },     /* call *256(%rax) */
+		{ "\xff\x15\x00\x01\x00\x00", 6 },     /* call *256(%rip) */
+		{ "\xff\x14\xc8", 3 },		       /* call *(%rax,%rcx,8) */
+		{ "\x41\xff\x54\xc8\x08", 5 },	       /* call *8(%r8,%rcx,8) */
+		{ "\xff\x94\xc8\x00\x01\x00\x00", 7 }, /* call *256(%rax,%rcx,8) */
+		{ "\xff\x14\xcd\x00\x01\x00\x00", 7 }, /* call *256(,%rcx,8) */
+		{ "\xff\xe0\x90\x90\x90", 0 },	       /* jmp *%rax */
+		{ "\xe9\x00\x01\x00\x00", 0 },	       /* jmp rel32 */
+	};
+	enum { AT = FUNCTION + 0x10 };
+	const struct program program = {
+		.cie = X86_CIE,
+		.function = { CODE_OF(DW_CFA_def_cfa_offset, 16), { 0 }, X86_END },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		unsigned size = rows[i].size ? rows[i].size : 5;
+		struct unwinding unwinding;
+
+		begin_program(&unwinding, &program);
+		put_code(AT, rows[i].code, size);
+		unwinding.stack[0] = loaded(AT + size);
+		unwinding.stack[1] = 1;
+		unwinding.stack[2] = loaded(LAST + 7);
+		assert_int_equal(run_precise(&unwinding, loaded(AT), PERCH_MISC_EXACT_IP),
+				 rows[i].size ? PERCH_UNWIND_OUTERMOST : PERCH_UNWIND_NO_MAPPING);
+		assert_int_equal(unwinding.result.nr, rows[i].size ? 2 : 1);
+		assert_int_equal(unwinding.ips[0], loaded(AT));
+		if (rows[i].size)
+			assert_int_equal(unwinding.ips[1], loaded(LAST + 7) - 1);
+		/* the registers of other samples are those before the instruction */
+		assert_int_equal(run_precise(&unwinding, loaded(AT), 0), PERCH_UNWIND_NO_MAPPING);
+		/* another return address is not that of the call */
+		unwinding.stack[0]++;
+		assert_int_equal(run_precise(&unwinding, loaded(AT), PERCH_MISC_EXACT_IP),
+				 PERCH_UNWIND_NO_MAPPING);
+		finish(&unwinding);
+	}
+}
+
+static void says_why_a_precise_return_has_no_caller(void **state)
+{
+	const struct program program = { .cie = X86_CIE, .function = { CODE_OF(DW_CFA_nop) } };
+	struct unwinding unwinding;
+
+	(void)state;
+	begin_program(&unwinding, &program);
+	put_code(FUNCTION + 4, "\xc3\x90\xf3\xc3", 4);
+	assert_int_equal(run_precise(&unwinding, loaded(FUNCTION + 4), 0), PERCH_UNWIND_OUTERMOST);
+	unwinding.stack[0] = 1;
+	assert_int_equal(run_precise(&unwinding, loaded(FUNCTION + 4), PERCH_MISC_EXACT_IP),
+			 PERCH_UNWIND_RETURNED);
+	assert_int_equal(run_precise(&unwinding, loaded(FUNCTION + 6), PERCH_MISC_EXACT_IP),
+			 PERCH_UNWIND_RETURNED);
+	assert_int_equal(run_precise(&unwinding, loaded(FUNCTION + 5), PERCH_MISC_EXACT_IP),
+			 PERCH_UNWIND_NO_MAPPING);
+	assert_int_equal(run_precise(&unwinding, loaded(FUNCTION + 4), 0), PERCH_UNWIND_NO_MAPPING);
+	assert_int_equal(unwinding.result.nr, 1);
+	assert_int_equal(perch_unwinder_count(unwinding.unwinder, NULL, PERCH_UNWIND_RETURNED), 2);
+	finish(&unwinding);
+}
+
+/* The first instruction of a program: the stack begins with the number of arguments. */
+static void ends_at_the_entry_of_the_program(void **state)
+{
+	const struct program program = {
+		.cie = X86_CIE,
+		.function = { CODE_OF(DW_CFA_advance_loc | 4, DW_CFA_undefined, 16) },
+	};
+	const uint64_t entry = FUNCTION;
+
+	(void)state;
+	for (int has_entry = 0; has_entry < 2; has_entry++) {
+		struct unwinding unwinding;
+
+		begin_program(&unwinding, &program);
+		if (has_entry)
+			overwrite(offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry));
+		unwinding.stack[0] = 1;
+		assert_int_equal(run_x86(&unwinding, loaded(FUNCTION)),
+				 has_entry ? PERCH_UNWIND_OUTERMOST : PERCH_UNWIND_NO_MAPPING);
+		assert_int_equal(run_x86(&unwinding, loaded(FUNCTION + 4)), PERCH_UNWIND_OUTERMOST);
+		assert_int_equal(unwinding.result.nr, 1);
+		finish(&unwinding);
+	}
+}
+
 /* A return address in data is none. */
 static void ends_at_data(void **state)
 {
@@ -349,6 +522,10 @@ int main(void)
 		cmocka_unit_test(ends_at_functions_that_were_not_called),
 		cmocka_unit_test(continues_in_memory_that_was_executable),
 		cmocka_unit_test(ends_at_data),
+		cmocka_unit_test(parts_threads_after_clone),
+		cmocka_unit_test(takes_back_precise_calls),
+		cmocka_unit_test(says_why_a_precise_return_has_no_caller),
+		cmocka_unit_test(ends_at_the_entry_of_the_program),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
