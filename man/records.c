@@ -40,8 +40,9 @@ struct row {
 
 static const struct row rows[] = {
 /* clang-format off */
-#define RECORD(name, since, when, what) \
+#define RECORD(name, function, size, since, when, what) \
 	{ #name, PERCH_RECORD_##name, NULL, 0, "", "", since, when, what },
+#define BIT(...)
 #define FIELD(record, name, kind, source, condition, unit, since, what) \
 	{ NULL, 0, #name, PERCH_FIELD_##kind, condition, unit, since, NULL, what },
 #define PART(record, name, kind, condition, unit, since, what) \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Branch stack entries: decoding and formatting their flags. */
+/* Entries of lists: branches, whose flags are decoded and formatted, and namespaces. */
 #include "fields.h"
 
 /*
@@ -53,6 +53,20 @@ void perch_branch_at(const struct perch_record *record, uint64_t index,
 	entry->to = perch__u64(&from->to, true);
 	unpack_flags(entry, (struct bit_fields){ .word = perch__u64(&from->flags, true),
 						 .from_top = record->parse_info->big_endian });
+}
+
+void perch_namespace_at(const struct perch_record *record, uint64_t index,
+			struct perch_ns_link_info *link)
+{
+	const bool swap = record->parse_info->swapped;
+	const struct perch_ns_link_info *from;
+
+	*link = (struct perch_ns_link_info){ 0 };
+	if (record->type != PERCH_RECORD_NAMESPACES || index >= record->namespaces.nr)
+		return;
+	from = &record->namespaces.link[index];
+	link->dev = perch__u64(&from->dev, swap);
+	link->ino = perch__u64(&from->ino, swap);
 }
 
 /* The bit-fields of a branch as they are on a little-endian machine. */

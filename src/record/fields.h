@@ -1,14 +1,86 @@
 /* SPDX-License-Identifier: MIT */
-/* Visiting and formatting the fields of a record: what the files of perch/fields.h share. */
+/* The rows of fields.def, and what emits and formats the fields of a record. */
 #ifndef PERCH_RECORD_FIELDS_H
 #define PERCH_RECORD_FIELDS_H
 
 #include <perch/fields.h>
 #include "internal.h"
 
+struct perch__walk;
+/* Emits a field: fields.def names the function. */
+typedef void perch__emit_function(struct perch__walk *walk, const char *name);
+/* Writes the names of a value's flags, at most size bytes with the NUL. Returns the full length. */
+typedef size_t perch__format_function(enum perch_arch arch, uint64_t value, char *text,
+				      size_t size);
+
+/* ---- record_type.c: the rows of fields.def ---- */
+
+enum perch__source { /* fields.def describes each */
+		     PERCH__SOURCE_NONE,
+		     PERCH__SOURCE_VALUE,
+		     PERCH__SOURCE_TEXT,
+		     PERCH__SOURCE_FIXED,
+		     PERCH__SOURCE_READ,
+		     PERCH__SOURCE_BUILD_ID,
+		     PERCH__SOURCE_ARRAY,
+		     PERCH__SOURCE_BIT
+};
+
+struct perch__row {
+	const char *name;
+	const char *number_name; /* of the number of items, in errors */
+	perch__format_function *format;
+	perch__emit_function *emit;
+	/* the field exists if: */
+	uint64_t sample_type;	/* one of these bits is set, or it is 0 */
+	uint16_t misc, no_misc; /* all bits of misc and none of no_misc are set */
+	uint16_t bit;		/* BIT: of misc */
+	uint16_t offset;	/* of the member in struct perch_record */
+	uint16_t size;		/* of the member; ARRAY: of an item */
+	uint16_t number_offset; /* ARRAY, BUILD_ID: of the number of items in struct perch_record */
+	uint8_t number_size;	/* 0: there is none */
+	bool counted;		/* ARRAY: the number is before it */
+	bool is_record;		/* no field, but the start of a record */
+	enum perch__source source;
+	enum perch_field_kind kind;
+};
+
+/* Returns the first row of a type, up to one with .is_record; NULL for unknown types. */
+const struct perch__row *perch__rows(uint32_t type);
+const struct perch__row *perch__trailer_rows(void);
+
+/* Returns an integer of the view. */
+static inline uint64_t perch__number_at(const struct perch_record *record, uint16_t offset,
+					uint16_t size)
+{
+	const char *at = (const char *)record + offset;
+
+	if (size == sizeof(uint8_t))
+		return *(const uint8_t *)at;
+	if (size == sizeof(uint16_t))
+		return perch__u16(at, false);
+	return size == sizeof(uint32_t) ? perch__u32(at, false) : perch__u64(at, false);
+}
+
+static inline uint64_t perch__number_of_items(const struct perch_record *record,
+					      const struct perch__row *row)
+{
+	return perch__number_at(record, row->number_offset, row->number_size);
+}
+
+static inline bool perch__has_field(const struct perch_record *record, const struct perch__row *row)
+{
+	if (row->sample_type && !(record->parse_info->sample_type & row->sample_type))
+		return false;
+	return (record->misc & row->misc) == row->misc && !(record->misc & row->no_misc);
+}
+
+/* ---- emitting them ---- */
+
 /* One run of perch_record_fields(). */
 struct perch__walk {
 	const struct perch_record *record;
+	size_t extent; /* of the record: where its trailer ends */
 	enum perch_arch arch;
 	perch_field_function *function;
 	void *context;
@@ -22,23 +94,17 @@ void perch__emit_bytes(struct perch__walk *walk, const char *name, const void *b
 		       size_t length);
 void perch__emit_text(struct perch__walk *walk, const char *name, const struct perch_text *text);
 
-/* Writes the names of a value's flags, at most size bytes with the NUL. Returns the full length. */
-typedef size_t perch__format_function(enum perch_arch arch, uint64_t value, char *text,
-				      size_t size);
 #define PERCH__FORMAT_BYTES 512
 void perch__emit_flags(struct perch__walk *walk, const char *name, uint64_t value,
 		       perch__format_function *format);
 
-/* Emits a field that is not a single value: EMIT() in fields.def names the function. */
-typedef void perch__emit_function(struct perch__walk *walk, const char *name);
-perch__emit_function perch__emit_read_record, perch__emit_mmap_build_id,
-	perch__emit_namespace_links, perch__emit_bpf_tag, perch__emit_text_poke_old_bytes,
-	perch__emit_text_poke_new_bytes, perch__emit_deferred_chain, perch__emit_trailer_id,
-	perch__emit_trailer_identifier;
-perch__emit_function perch__emit_sample_identifier, perch__emit_sample_read,
-	perch__emit_sample_callchain, perch__emit_sample_raw, perch__emit_sample_branches,
-	perch__emit_sample_regs_user, perch__emit_sample_stack, perch__emit_sample_weight,
-	perch__emit_sample_regs_intr, perch__emit_sample_aux;
+void perch__emit_read(struct perch__walk *walk, const char *name,
+		      const struct perch_read_values *values);
+
+perch__emit_function perch__emit_namespace_links, perch__emit_deferred_chain,
+	perch__emit_trailer_id, perch__emit_trailer_identifier, perch__emit_sample_identifier,
+	perch__emit_sample_callchain, perch__emit_sample_branches, perch__emit_sample_regs_user,
+	perch__emit_sample_stack, perch__emit_sample_weight, perch__emit_sample_regs_intr;
 
 /* A list of names that is written into a buffer. length counts what does not fit too. */
 struct perch__text {

@@ -47,8 +47,8 @@ void perch__emit_text(struct perch__walk *walk, const char *name, const struct p
 					  .length = text->length });
 }
 
-static void emit_read_values(struct perch__walk *walk, const char *name,
-			     const struct perch_read_values *values)
+void perch__emit_read(struct perch__walk *walk, const char *name,
+		      const struct perch_read_values *values)
 {
 	bool group = values->format & PERCH_FORMAT_GROUP;
 	struct perch_read_value value = { 0 };
@@ -102,17 +102,6 @@ static void emit_chain(struct perch__walk *walk, const char *name, const uint64_
 	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
-void perch__emit_read_record(struct perch__walk *walk, const char *name)
-{
-	emit_read_values(walk, name, &walk->record->read.values);
-}
-
-void perch__emit_mmap_build_id(struct perch__walk *walk, const char *name)
-{
-	perch__emit_bytes(walk, name, walk->record->mmap.build_id,
-			  walk->record->mmap.build_id_size);
-}
-
 void perch__emit_namespace_links(struct perch__walk *walk, const char *name)
 {
 	uint64_t nr = walk->record->namespaces.nr;
@@ -131,32 +120,9 @@ void perch__emit_namespace_links(struct perch__walk *walk, const char *name)
 	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
-void perch__emit_bpf_tag(struct perch__walk *walk, const char *name)
-{
-	perch__emit_bytes(walk, name, walk->record->bpf.tag, sizeof(walk->record->bpf.tag));
-}
-
-void perch__emit_text_poke_old_bytes(struct perch__walk *walk, const char *name)
-{
-	perch__emit_bytes(walk, name, walk->record->text_poke.before,
-			  walk->record->text_poke.old_length);
-}
-
-void perch__emit_text_poke_new_bytes(struct perch__walk *walk, const char *name)
-{
-	perch__emit_bytes(walk, name, walk->record->text_poke.after,
-			  walk->record->text_poke.new_length);
-}
-
 void perch__emit_deferred_chain(struct perch__walk *walk, const char *name)
 {
 	emit_chain(walk, name, walk->record->deferred.ip, walk->record->deferred.nr);
-}
-
-static const char *trailer_end(const struct perch_record *record)
-{
-	return (const char *)record->bytes +
-	       perch__extent(record->parse_info, record->type, record->bytes, record->size);
 }
 
 /* id and identifier are read from the bytes: the view has only one of them, but in an invalid
@@ -164,7 +130,7 @@ static const char *trailer_end(const struct perch_record *record)
 void perch__emit_trailer_id(struct perch__walk *walk, const char *name)
 {
 	const struct perch_record *record = walk->record;
-	const char *end = trailer_end(record);
+	const char *end = (const char *)record->bytes + walk->extent;
 	uint64_t before = record->parse_info->sample_type & (PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME);
 	const char *at = end - record->parse_info->id_size + 8 * __builtin_popcountll(before);
 
@@ -174,7 +140,7 @@ void perch__emit_trailer_id(struct perch__walk *walk, const char *name)
 
 void perch__emit_trailer_identifier(struct perch__walk *walk, const char *name)
 {
-	const char *end = trailer_end(walk->record);
+	const char *end = (const char *)walk->record->bytes + walk->extent;
 
 	perch__emit_field(walk, name, PERCH_FIELD_NUMBER,
 			  perch__u64(end - sizeof(uint64_t), walk->record->parse_info->swapped));
@@ -192,20 +158,10 @@ void perch__emit_sample_identifier(struct perch__walk *walk, const char *name)
 				  perch__u64(body, walk->record->parse_info->swapped));
 }
 
-void perch__emit_sample_read(struct perch__walk *walk, const char *name)
-{
-	emit_read_values(walk, name, &walk->record->sample.read);
-}
-
 void perch__emit_sample_callchain(struct perch__walk *walk, const char *name)
 {
 	emit_chain(walk, name, walk->record->sample.callchain.ip,
 		   walk->record->sample.callchain.nr);
-}
-
-void perch__emit_sample_raw(struct perch__walk *walk, const char *name)
-{
-	perch__emit_bytes(walk, name, walk->record->sample.raw.data, walk->record->sample.raw.size);
 }
 
 static void emit_branch(struct perch__walk *walk, uint64_t index)
@@ -299,9 +255,4 @@ void perch__emit_sample_weight(struct perch__walk *walk, const char *name)
 	perch__emit_field(walk, "var2_w", PERCH_FIELD_NUMBER, weight.var2_w);
 	perch__emit_field(walk, "var3_w", PERCH_FIELD_NUMBER, weight.var3_w);
 	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
-}
-
-void perch__emit_sample_aux(struct perch__walk *walk, const char *name)
-{
-	perch__emit_bytes(walk, name, walk->record->sample.aux.data, walk->record->sample.aux.size);
 }

@@ -79,12 +79,21 @@ size_t perch__extent_oversized(const struct perch_parse_info *parse_info, uint32
  */
 size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap);
 #define PERCH__MAX_TRAILER 48u
-/* Some kernels write too large a size into these records, see parse_info.c. */
+/* A bit for each type of which some kernels write too large records, see record_body.c. */
+enum {
+	PERCH__OVERSIZED_TYPES = 0
+#define OVERSIZED			    1u
+#define EXACT				    0u
+#define RECORD(record, function, size, ...) | (size) << PERCH_RECORD_##record
+#define PERCH_RECORD_TRAILER		    0
+#define BIT(...)
+#define FIELD(...)
+#define PART(...)
+#include "fields.def"
+};
 static inline bool perch__may_be_oversized(uint32_t type)
 {
-	return __builtin_expect(type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
-					type == PERCH_RECORD_TEXT_POKE,
-				0);
+	return __builtin_expect(type < PERCH_RECORD_MAX && PERCH__OVERSIZED_TYPES >> type & 1, 0);
 }
 /* As perch__extent_oversized(), for any record. */
 static inline size_t perch__extent(const struct perch_parse_info *parse_info, uint32_t type,

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "fields.h"
 
 struct copied {
 	struct perch_record record;
@@ -38,11 +38,19 @@ static const void *moved(struct mover *mover, const void *array, size_t size)
 	return mover->to + start;
 }
 
-#define MOVE(mover, pointer, size) ((pointer) = moved(mover, pointer, size))
+/* Moves the pointer that is at this place. */
+static void move(struct mover *mover, void *pointer, size_t size)
+{
+	const void *array;
+
+	memcpy(&array, pointer, sizeof(array));
+	array = moved(mover, array, size);
+	memcpy(pointer, &array, sizeof(array));
+}
 
 static void move_text(struct mover *mover, struct perch_text *text)
 {
-	MOVE(mover, text->text, text->text ? text->length + 1u : 0);
+	move(mover, &text->text, text->text ? text->length + 1u : 0);
 }
 
 static void move_read(struct mover *mover, struct perch_read_values *read)
@@ -53,64 +61,26 @@ static void move_read(struct mover *mover, struct perch_read_values *read)
 	if (!(read->format & PERCH_FORMAT_GROUP))
 		words += !!(read->format & PERCH_FORMAT_TOTAL_TIME_ENABLED) +
 			 !!(read->format & PERCH_FORMAT_TOTAL_TIME_RUNNING);
-	MOVE(mover, read->words, words * sizeof(uint64_t));
-}
-
-static void move_registers(struct mover *mover, struct perch_registers *registers)
-{
-	MOVE(mover, registers->value, registers->nr * sizeof(uint64_t));
-}
-
-static void move_sample(struct mover *mover, struct perch_sample *sample)
-{
-	move_read(mover, &sample->read);
-	MOVE(mover, sample->callchain.ip, sample->callchain.nr * sizeof(uint64_t));
-	MOVE(mover, sample->raw.data, sample->raw.size);
-	MOVE(mover, sample->branches.entry,
-	     sample->branches.nr * sizeof(struct perch_branch_entry));
-	MOVE(mover, sample->branches.counters, sample->branches.nr * sizeof(uint64_t));
-	move_registers(mover, &sample->regs_user);
-	MOVE(mover, sample->stack_user.data, sample->stack_user.size);
-	move_registers(mover, &sample->regs_intr);
-	MOVE(mover, sample->aux.data, sample->aux.size);
+	move(mover, &read->words, words * sizeof(uint64_t));
 }
 
 static void move_pointers(struct mover *mover, struct perch_record *record)
 {
-	switch (record->type) {
-	case PERCH_RECORD_SAMPLE:
-		move_sample(mover, &record->sample);
-		break;
-	case PERCH_RECORD_MMAP:
-	case PERCH_RECORD_MMAP2:
-		move_text(mover, &record->mmap.filename);
-		break;
-	case PERCH_RECORD_COMM:
-		move_text(mover, &record->comm.comm);
-		break;
-	case PERCH_RECORD_READ:
-		move_read(mover, &record->read.values);
-		break;
-	case PERCH_RECORD_NAMESPACES:
-		MOVE(mover, record->namespaces.link,
-		     record->namespaces.nr * sizeof(struct perch_ns_link_info));
-		break;
-	case PERCH_RECORD_KSYMBOL:
-		move_text(mover, &record->ksymbol.name);
-		break;
-	case PERCH_RECORD_CGROUP:
-		move_text(mover, &record->cgroup.path);
-		break;
-	case PERCH_RECORD_TEXT_POKE:
-		MOVE(mover, record->text_poke.before, record->text_poke.old_length);
-		MOVE(mover, record->text_poke.after, record->text_poke.new_length);
-		break;
-	case PERCH_RECORD_CALLCHAIN_DEFERRED:
-		MOVE(mover, record->deferred.ip, record->deferred.nr * sizeof(uint64_t));
-		break;
-	default:
-		break;
+	const struct perch__row *row = perch__rows(record->type);
+
+	for (; row && !row->is_record; row++) {
+		void *member = (char *)record + row->offset;
+
+		if (row->source == PERCH__SOURCE_TEXT)
+			move_text(mover, member);
+		else if (row->source == PERCH__SOURCE_READ)
+			move_read(mover, member);
+		else if (row->source == PERCH__SOURCE_ARRAY)
+			move(mover, member, perch__number_of_items(record, row) * row->size);
 	}
+	if (record->type == PERCH_RECORD_SAMPLE) /* a part of branch_stack in an array of its own */
+		move(mover, &record->sample.branches.counters,
+		     record->sample.branches.nr * sizeof(uint64_t));
 }
 
 int perch_record_copy(struct perch_record **copy, const struct perch_record *record,

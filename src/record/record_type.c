@@ -1,34 +1,85 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables by record type: names, and functions of a visitor. */
+/* The tables of fields.def, and what they say of a record type: its name and function. */
 #include <stdio.h>
 
-#include "internal.h"
-#include <perch/fields.h>
+#include "fields.h"
 
-static const char *const kernel_names[] = {
-	[PERCH_RECORD_MMAP] = "MMAP",
-	[PERCH_RECORD_LOST] = "LOST",
-	[PERCH_RECORD_COMM] = "COMM",
-	[PERCH_RECORD_EXIT] = "EXIT",
-	[PERCH_RECORD_THROTTLE] = "THROTTLE",
-	[PERCH_RECORD_UNTHROTTLE] = "UNTHROTTLE",
-	[PERCH_RECORD_FORK] = "FORK",
-	[PERCH_RECORD_READ] = "READ",
-	[PERCH_RECORD_SAMPLE] = "SAMPLE",
-	[PERCH_RECORD_MMAP2] = "MMAP2",
-	[PERCH_RECORD_AUX] = "AUX",
-	[PERCH_RECORD_ITRACE_START] = "ITRACE_START",
-	[PERCH_RECORD_LOST_SAMPLES] = "LOST_SAMPLES",
-	[PERCH_RECORD_SWITCH] = "SWITCH",
-	[PERCH_RECORD_SWITCH_CPU_WIDE] = "SWITCH_CPU_WIDE",
-	[PERCH_RECORD_NAMESPACES] = "NAMESPACES",
-	[PERCH_RECORD_KSYMBOL] = "KSYMBOL",
-	[PERCH_RECORD_BPF_EVENT] = "BPF_EVENT",
-	[PERCH_RECORD_CGROUP] = "CGROUP",
-	[PERCH_RECORD_TEXT_POKE] = "TEXT_POKE",
-	[PERCH_RECORD_AUX_OUTPUT_HW_ID] = "AUX_OUTPUT_HW_ID",
-	[PERCH_RECORD_CALLCHAIN_DEFERRED] = "CALLCHAIN_DEFERRED",
+#define AT(member)                                       \
+	.offset = offsetof(struct perch_record, member), \
+	.size = sizeof(((struct perch_record *)0)->member)
+/* An item of an array: a byte of those without a type. */
+#define ITEM(pointer) (*_Generic((pointer), const void * : (const char *)0, default : (pointer)))
+#define ITEMS(view, pointer, number)                                                          \
+	.source = PERCH__SOURCE_ARRAY, .offset = offsetof(struct perch_record, view.pointer), \
+	.size = sizeof(ITEM(((struct perch_record *)0)->view.pointer)),                       \
+	.number_offset = offsetof(struct perch_record, view.number),                          \
+	.number_size = sizeof(((struct perch_record *)0)->view.number)
+#define VALUE(member)		.source = PERCH__SOURCE_VALUE, AT(member)
+#define FLAGS(member, function) VALUE(member), .format = perch__format_##function
+#define TEXT(member)		.source = PERCH__SOURCE_TEXT, AT(member)
+#define FIXED(member)		.source = PERCH__SOURCE_FIXED, AT(member)
+#define READ(member)		.source = PERCH__SOURCE_READ, AT(member)
+#define BUILD_ID(member, size_member)                                \
+	.source = PERCH__SOURCE_BUILD_ID, AT(member),                \
+	.number_offset = offsetof(struct perch_record, size_member), \
+	.number_size = sizeof(((struct perch_record *)0)->size_member)
+#define BYTES(view, pointer, number) ITEMS(view, pointer, number)
+#define ARRAY(view, pointer, number, function) \
+	ITEMS(view, pointer, number), .emit = perch__emit_##function
+#define COUNTED(view, pointer, number, function) \
+	ARRAY(view, pointer, number, function), .counted = true
+#define EMIT(function) .emit = perch__emit_##function
+#define ALWAYS	       .sample_type = 0
+#define SAMPLE(bit)    .sample_type = PERCH_SAMPLE_##bit
+#define MISC(bit)      .misc = PERCH_MISC_##bit
+#define NO_MISC(bit)   .no_misc = PERCH_MISC_##bit
+
+static const struct perch__row rows[] = {
+/* clang-format off */
+#define RECORD(record_, ...) { .is_record = true },
+#define BIT(record_, member, bit_) \
+	{ .source = PERCH__SOURCE_BIT, AT(member), .bit = PERCH_MISC_##bit_ },
+#define FIELD(record_, name_, kind_, source_, condition, unit, since, what) \
+	{ .name = #name_, .number_name = "number of " #name_, .kind = PERCH_FIELD_##kind_, \
+	  source_, condition },
+/* clang-format on */
+#define PART(...)
+#include "fields.def"
+	{ .is_record = true },
 };
+
+/* Row numbers, to find the first row of a record. */
+enum {
+#define RECORD(record_, ...)	   ROW_##record_,
+#define BIT(record_, member, bit)  ROW_##record_##_MISC_##bit,
+#define FIELD(record_, name_, ...) ROW_##record_##_##name_,
+#define PART(...)
+#include "fields.def"
+};
+
+static const struct {
+	const char *name;
+	uint16_t function; /* offset in struct perch_visitor */
+	uint16_t first_row;
+} types[PERCH_RECORD_MAX] = {
+#define RECORD(record_, function_, ...)                                                   \
+	[PERCH_RECORD_##record_] = { #record_, offsetof(struct perch_visitor, function_), \
+				     ROW_##record_ + 1 },
+#define BIT(...)
+#define FIELD(...)
+#define PART(...)
+#include "fields.def"
+};
+
+const struct perch__row *perch__rows(uint32_t type)
+{
+	return type > 0 && type < PERCH_RECORD_MAX ? rows + types[type].first_row : NULL;
+}
+
+const struct perch__row *perch__trailer_rows(void)
+{
+	return rows + types[PERCH_RECORD_TRAILER].first_row;
+}
 
 /* The types of perf.data, from 64 on, by the names in the output of perf report --stats. */
 static const char *const file_names[] = {
@@ -42,8 +93,8 @@ static const char *const file_names[] = {
 
 const char *perch_record_name(uint32_t type)
 {
-	if (type < PERCH__NR(kernel_names))
-		return kernel_names[type];
+	if (type > 0 && type < PERCH_RECORD_MAX)
+		return types[type].name;
 	if (type >= 64 && type - 64 < PERCH__NR(file_names))
 		return file_names[type - 64];
 	return NULL;
@@ -76,47 +127,17 @@ int perch__truncated(const struct perch_record *record, const void *at, const ch
 	return perch__bad_field(err, path, offset);
 }
 
-#define MEMBER(name) offsetof(struct perch_visitor, name)
-
-static const uint16_t members[] = {
-	[0] = MEMBER(unknown),
-	[PERCH_RECORD_MMAP] = MEMBER(mmap),
-	[PERCH_RECORD_LOST] = MEMBER(lost),
-	[PERCH_RECORD_COMM] = MEMBER(comm),
-	[PERCH_RECORD_EXIT] = MEMBER(exit),
-	[PERCH_RECORD_THROTTLE] = MEMBER(throttle),
-	[PERCH_RECORD_UNTHROTTLE] = MEMBER(throttle),
-	[PERCH_RECORD_FORK] = MEMBER(fork),
-	[PERCH_RECORD_READ] = MEMBER(read),
-	[PERCH_RECORD_SAMPLE] = MEMBER(sample),
-	[PERCH_RECORD_MMAP2] = MEMBER(mmap),
-	[PERCH_RECORD_AUX] = MEMBER(aux),
-	[PERCH_RECORD_ITRACE_START] = MEMBER(itrace_start),
-	[PERCH_RECORD_LOST_SAMPLES] = MEMBER(lost_samples),
-	[PERCH_RECORD_SWITCH] = MEMBER(context_switch),
-	[PERCH_RECORD_SWITCH_CPU_WIDE] = MEMBER(context_switch),
-	[PERCH_RECORD_NAMESPACES] = MEMBER(namespaces),
-	[PERCH_RECORD_KSYMBOL] = MEMBER(ksymbol),
-	[PERCH_RECORD_BPF_EVENT] = MEMBER(bpf_event),
-	[PERCH_RECORD_CGROUP] = MEMBER(cgroup),
-	[PERCH_RECORD_TEXT_POKE] = MEMBER(text_poke),
-	[PERCH_RECORD_AUX_OUTPUT_HW_ID] = MEMBER(aux_output_hw_id),
-	[PERCH_RECORD_CALLCHAIN_DEFERRED] = MEMBER(callchain_deferred),
-};
-
-_Static_assert(PERCH__NR(members) == PERCH_RECORD_MAX, "a function for each type");
-
 int perch_record_visit(const struct perch_record *record, const struct perch_visitor *visitor,
 		       void *context)
 {
-	uint16_t member = MEMBER(unknown);
+	uint16_t function = offsetof(struct perch_visitor, unknown);
 	perch_visit_function *visit;
 
 	if (record->type >= PERCH__FIRST_USER_TYPE)
-		member = MEMBER(file);
-	else if (record->type < PERCH_RECORD_MAX)
-		member = members[record->type];
-	memcpy(&visit, (const char *)visitor + member, sizeof(visit));
+		function = offsetof(struct perch_visitor, file);
+	else if (record->type > 0 && record->type < PERCH_RECORD_MAX)
+		function = types[record->type].function;
+	memcpy(&visit, (const char *)visitor + function, sizeof(visit));
 	if (!visit)
 		visit = visitor->other;
 	return visit ? visit(context, record) : 0;

@@ -29,9 +29,11 @@ def arguments(text):
 
 def table():
     """Yields the rows of fields.def: (macro, arguments)."""
-    text = read("src/record/fields.def").split("*/", 2)[2]
-    for row in re.split(r"\n(?=RECORD\(|FIELD\(|PART\()", text.strip()):
+    text = read("src/record/fields.def").split("*/", 2)[2].split("#undef")[0]
+    for row in re.split(r"\n(?=RECORD\(|FIELD\(|PART\(|BIT\()", text.strip()):
         macro, rest = row.strip().split("(", 1)
+        if macro == "BIT":
+            continue
         yield macro, arguments(rest.rstrip().removesuffix(")"))
 
 
@@ -48,7 +50,7 @@ def expected(rows, types):
     """Yields the lines that the page must have, in order."""
     for macro, row in rows:
         if macro == "RECORD":
-            record, since, when, what = row
+            record, _, _, since, when, what = row
             yield f"{record} ({types[record]})" if record in types else record
             yield f"{what} Written {when}{f'; since Linux {since}' if since else ''}."
             continue

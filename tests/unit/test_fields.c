@@ -17,6 +17,7 @@ struct row {
 
 static struct row rows[] = {
 #define RECORD(...)
+#define BIT(...)
 /* clang-format off */
 #define FIELD(record, name, kind, ...) { #record, #name, PERCH_FIELD_##kind, 0 },
 #define PART(record, name, kind, ...) { #record, #name, PERCH_FIELD_##kind, 0 },
