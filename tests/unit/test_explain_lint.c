@@ -12,7 +12,7 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include <explain/lint.h>
+#include "explain/lint.h"
 
 #include "machine/internal.h"
 #include "tree_machine.h"

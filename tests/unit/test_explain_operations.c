@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include <explain/operation.h>
+#include "explain/operation/operation.h"
 
 #include "explain_operation_rows.h"
 #include "tree.h"
