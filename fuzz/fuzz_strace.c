@@ -8,16 +8,16 @@
 #include <string.h>
 #include <jansson.h>
 
-#include "cli/explain/explain_strace.h"
-#include "cli/options.h"
+#include "cli/explain/explain.h"
+#include "cli/messages.h"
+#include "trace/strace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* These replace messages.c, which prints to stderr. */
-int cli_error(const char *command, const struct perch_error *err)
+void cli_note(const char *command, const char *format, ...)
 {
-	(void)command, (void)err;
-	return CLI_EXIT_FAILURE;
+	(void)command, (void)format;
 }
 
 void cli_put_clean(FILE *stream, const char *text)
@@ -28,7 +28,7 @@ void cli_put_clean(FILE *stream, const char *text)
 	fputs(clean, stream);
 }
 
-static void check(const struct explain_job *job, const char *text, size_t size)
+static void check(const struct trace_job *job, const char *text, size_t size)
 {
 	uint64_t nr = 0;
 
@@ -48,17 +48,18 @@ static void check(const struct explain_job *job, const char *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct explain_job job = { .from_log = true };
-	struct strace_log log = { .job = &job };
+	struct explain_job job = { .trace.from_log = true };
+	struct strace_log log = { .job = &job.trace };
 	const char *at = (const char *)data + 1, *end = (const char *)data + size;
+	const bool is_json = size && data[0] & 1;
 	char *text = NULL;
 	size_t written = 0;
 
 	if (!size)
 		return 0;
-	job.json = data[0] & 1;
+	job.trace.output = is_json ? &explain_json : &explain_text;
 	job.colours = data[0] & 2;
-	job.verbose = data[0] >> 2 & 1;
+	job.trace.verbose = data[0] >> 2 & 1;
 	job.out = open_memstream(&text, &written);
 	if (!job.out)
 		abort();
@@ -76,12 +77,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		at += length + 1;
 	}
 	strace_log_clear(&log);
-	if (!job.json)
+	if (!is_json)
 		explain_dedup_print_all(&job);
 	fflush(job.out);
-	if (job.json)
-		check(&job, text, written);
-	explain_job_clear(&job);
+	if (is_json)
+		check(&job.trace, text, written);
+	trace_job_clear(&job.trace);
+	explain_dedup_free(&job);
 	fclose(job.out);
 	free(text);
 	return 0;

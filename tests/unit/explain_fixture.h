@@ -15,8 +15,9 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "cli/explain/explain_format.h"
-#include "cli/explain/explain_descriptors.h"
+#include "cli/explain/explain.h"
+#include "trace/descriptors.h"
+#include "trace/names.h"
 #include "cli/options.h"
 
 #define PROCESS 100
@@ -32,7 +33,8 @@ static inline int set_up(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	fixture->job.out = open_memstream(&fixture->text, &fixture->size);
-	fixture->job.from_log = true;
+	fixture->job.trace.from_log = true;
+	fixture->job.trace.output = &explain_text;
 	*state = fixture;
 	return 0;
 }
@@ -41,7 +43,8 @@ static inline int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
 
-	explain_job_clear(&fixture->job);
+	trace_job_clear(&fixture->job.trace);
+	explain_dedup_free(&fixture->job);
 	fclose(fixture->job.out);
 	free(fixture->text);
 	free(fixture);
@@ -81,7 +84,8 @@ static inline void opened(struct fixture *fixture, const struct perch_attr *attr
 
 	if (result < 0)
 		call.errnum = -result;
-	explain_handle_open(&fixture->job, PROCESS, PROCESS, &call, result < 0 ? -1 : result, NULL);
+	trace_handle_open(&fixture->job.trace, PROCESS, PROCESS, &call, result < 0 ? -1 : result,
+			  NULL);
 }
 
 /* An attr whose cause is certain without a machine: the clock does not exist. */
@@ -131,8 +135,8 @@ static inline void map(struct fixture *fixture, pid_t process, int fd, int errnu
 		.other_fd = -1,
 	};
 
-	explain_handle_operation(&fixture->job, process, process, fd, &operation,
-				 errnum ? -1 : 4096, NULL);
+	trace_handle_operation(&fixture->job.trace, process, process, fd, &operation,
+			       errnum ? -1 : 4096, NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

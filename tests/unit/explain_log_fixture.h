@@ -15,7 +15,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "cli/explain/explain_strace.h"
+#include "cli/explain/explain.h"
+#include "trace/strace.h"
 
 struct fixture {
 	struct explain_job job;
@@ -29,7 +30,8 @@ static int set_up(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	fixture->job.out = open_memstream(&fixture->text, &fixture->size);
-	fixture->job.from_log = fixture->job.json = true;
+	fixture->job.trace.from_log = true;
+	fixture->job.trace.output = &explain_json;
 	*state = fixture;
 	return 0;
 }
@@ -39,7 +41,8 @@ static int tear_down(void **state)
 	struct fixture *fixture = *state;
 
 	json_decref(fixture->object);
-	explain_job_clear(&fixture->job);
+	trace_job_clear(&fixture->job.trace);
+	explain_dedup_free(&fixture->job);
 	fclose(fixture->job.out);
 	free(fixture->text);
 	free(fixture);
@@ -51,12 +54,13 @@ static json_t *explain(struct fixture *fixture, const char *log)
 {
 	char path[64];
 	int fd = memfd_create("log", 0);
+	struct perch_error err;
 	char *last;
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, log, strlen(log)), strlen(log));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_int_equal(explain_strace(&fixture->job, path), 0);
+	assert_int_equal(trace_read_strace(&fixture->job.trace, path, &err), 0);
 	close(fd);
 	fflush(fixture->job.out);
 	json_decref(fixture->object);

@@ -20,8 +20,8 @@ static void prints_a_refusal(void **state)
 		"call:   perf_event_open({type=1 SOFTWARE, size=144, config=0x9 dummy, "
 		"use_clockid=1, clockid=99}, pid 0, cpu -1, group_fd -1, flags FD_CLOEXEC)\n"));
 	assert_null(strchr(text, '\033'));
-	assert_int_equal(fixture->job.calls, 1);
-	assert_int_equal(fixture->job.refused, 1);
+	assert_int_equal(fixture->job.trace.calls, 1);
+	assert_int_equal(fixture->job.trace.refused, 1);
 }
 
 /* The first release of a feature, unless the kernel is known to have it. */
@@ -34,7 +34,7 @@ static void prints_a_release_that_may_matter(void **state)
 		unsigned nr;
 	} rows[] = { { NULL, 1 }, { "6.12.3-amd64\n", 2 }, { "6.13.0\n", 2 }, { "7.1.0\n", 2 } };
 
-	fixture->job.verbose = 1; /* repetitions too */
+	fixture->job.trace.verbose = 1; /* repetitions too */
 	attr.inherit = 1;
 	attr.sample_type = PERCH_SAMPLE_READ;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -43,15 +43,16 @@ static void prints_a_release_that_may_matter(void **state)
 
 		if (file.text) {
 			tree_make(directory, &file, 1);
-			assert_int_equal(
-				perch_machine_new(&fixture->job.machine, directory, NULL, NULL), 0);
+			assert_int_equal(perch_machine_new(&fixture->job.trace.machine, directory,
+							   NULL, NULL),
+					 0);
 		}
 		opened(fixture, &attr, (int)i, -1, -EINVAL);
 		assert_int_equal(times(printed(fixture), " (since Linux 6.13)"), rows[i].nr);
 		if (file.text)
 			tree_remove(directory);
-		perch_machine_free(fixture->job.machine);
-		fixture->job.machine = NULL;
+		perch_machine_free(fixture->job.trace.machine);
+		fixture->job.trace.machine = NULL;
 	}
 }
 
@@ -85,7 +86,7 @@ static void counts_repeated_refusals(void **state)
 		printed(fixture),
 		"call 1 of perf_event_open: EINVAL [clockid] 1 more time, on CPU 7 (call 66)\n"));
 	assert_int_equal(times(fixture->text, "perch explain: call 65"), 1);
-	assert_int_equal(fixture->job.refused, 66);
+	assert_int_equal(fixture->job.trace.refused, 66);
 }
 
 /* Refusals that differ in config are the same; the line has each config and the exact call numbers.
@@ -136,7 +137,7 @@ static void verbose_prints_each_refusal(void **state)
 	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock();
 
-	fixture->job.verbose = 1;
+	fixture->job.trace.verbose = 1;
 	for (int cpu = 0; cpu < 8; cpu++)
 		opened(fixture, &attr, cpu, -1, -EINVAL);
 	explain_dedup_print_all(&fixture->job);
@@ -196,8 +197,8 @@ static void prints_refusals_of_each_process(void **state)
 		.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL
 	};
 
-	explain_handle_open(&fixture->job, 1, 1, &call, -1, NULL);
-	explain_handle_open(&fixture->job, 2, 3, &call, -1, NULL);
+	trace_handle_open(&fixture->job.trace, 1, 1, &call, -1, NULL);
+	trace_handle_open(&fixture->job.trace, 2, 3, &call, -1, NULL);
 	assert_int_equal(times(printed(fixture), "perch explain:"), 2);
 	assert_non_null(strstr(fixture->text, "(thread 3 of process 2)"));
 }
@@ -223,7 +224,7 @@ static void json_has_every_member(void **state)
 	struct perch_attr attr = bad_clock();
 	json_t *object, *inner;
 
-	fixture->job.json = true;
+	fixture->job.trace.output = &explain_json;
 	attr.clockid = -5;
 	attr.freq = 1;
 	attr.sample_freq = 4000;
@@ -263,7 +264,7 @@ static void json_prints_repeated_refusals(void **state)
 	struct fixture *fixture = *state;
 	struct perch_attr attr = bad_clock();
 
-	fixture->job.json = true;
+	fixture->job.trace.output = &explain_json;
 	for (int cpu = 0; cpu < 8; cpu++)
 		opened(fixture, &attr, cpu, -1, -EINVAL);
 	assert_int_equal(times(printed(fixture), "\n"), 8);
@@ -289,19 +290,20 @@ static void prints_invalid_attrs(void **state)
 			bytes[at] = i & 1 ? (char)rand_r(&seed) : 0;
 		memcpy(bytes + 4, &size, sizeof(size));
 		attr = (struct perch_attr *)bytes;
-		fixture->job.json = i & 2;
+		fixture->job.trace.output = i & 2 ? &explain_json : &explain_text;
 		printed(fixture);
 		object = NULL;
 		size_t before = fixture->size;
 
 		opened(fixture, attr, (int)seed, -7, -(int)(i * 37 % 600 + 1));
-		if (fixture->job.json)
+		if (fixture->job.trace.output == &explain_json)
 			object = line_of(printed(fixture) + before);
-		assert_true(!fixture->job.json || json_object_get(object, "attr"));
+		assert_true(fixture->job.trace.output != &explain_json ||
+			    json_object_get(object, "attr"));
 		json_decref(object);
 		free(bytes);
 	}
-	assert_int_equal(fixture->job.refused, 4 * sizeof(sizes) / sizeof(*sizes));
+	assert_int_equal(fixture->job.trace.refused, 4 * sizeof(sizes) / sizeof(*sizes));
 }
 
 static void prints_words_of_newer_attrs(void **state)
@@ -314,7 +316,7 @@ static void prints_words_of_newer_attrs(void **state)
 	attr->size = 160;
 	words[19] = 5; /* 152 */
 	words[20] = 6; /* beyond attr.size */
-	fixture->job.json = true;
+	fixture->job.trace.output = &explain_json;
 	opened(fixture, attr, -1, -1, -E2BIG);
 	object = line_of(printed(fixture));
 	assert_int_equal(number_of(json_object_get(object, "attr"), "word_152"), 5);
@@ -327,7 +329,7 @@ static void json_attr_is_empty_without_attr(void **state)
 	struct fixture *fixture = *state;
 	json_t *object;
 
-	fixture->job.json = true;
+	fixture->job.trace.output = &explain_json;
 	opened(fixture, NULL, -1, -1, -EFAULT);
 	object = line_of(printed(fixture));
 	assert_string_equal(word_of(object, "cause"), "attr-pointer");
@@ -340,7 +342,7 @@ static void json_attr_is_empty_without_attr(void **state)
 static void cleans_text_that_is_not_utf8(void **state)
 {
 	struct fixture *fixture = *state;
-	struct explain_caller caller = {
+	struct trace_caller caller = {
 		.process = 1, .thread = 1, .name = "a\xff\xfe\033[2J", .several_processes = true
 	};
 	struct perch_explanation explanation = { .errnum = EINVAL, .nr_findings = 1 };
@@ -350,7 +352,7 @@ static void cleans_text_that_is_not_utf8(void **state)
 
 	strcpy(explanation.finding[0].message, "a message with \xc3\x28 in it");
 	explanation.finding[0].cause = PERCH_CAUSE_UNEXPLAINED;
-	explain_json_call(&fixture->job, 1, &caller, &call, &explanation);
+	explain_json.call(&fixture->job.trace, 1, &caller, &call, &explanation);
 	object = line_of(printed(fixture));
 	assert_string_equal(word_of(object, "comm"), "a???[2J");
 	assert_string_equal(word_of(object, "message"), "a message with ?( in it");
@@ -360,7 +362,7 @@ static void cleans_text_that_is_not_utf8(void **state)
 static void prints_candidates_and_next_causes(void **state)
 {
 	struct fixture *fixture = *state;
-	struct explain_caller caller = { .process = 1, .thread = 1 };
+	struct trace_caller caller = { .process = 1, .thread = 1 };
 	struct perch_explanation explanation = {
 		.errnum = EACCES,
 		.confidence = PERCH_CONFIDENCE_AMBIGUOUS,
@@ -379,13 +381,13 @@ static void prints_candidates_and_next_causes(void **state)
 	struct perch_open_call call = { .attr = &attr, .errnum = EACCES };
 	json_t *object;
 
-	explain_print_call(&fixture->job, 1, &caller, &call, &explanation);
+	explain_text.call(&fixture->job.trace, 1, &caller, &call, &explanation);
 	assert_non_null(strstr(printed(fixture),
 			       "EACCES [kernel-profiling, ambiguous]\n  first\n  do:     do this\n"
 			       "  or:     [security-module] second; do that\n"
 			       "  then:   [clockid] third\n"));
 	rewind(fixture->job.out);
-	explain_json_call(&fixture->job, 1, &caller, &call, &explanation);
+	explain_json.call(&fixture->job.trace, 1, &caller, &call, &explanation);
 	object = line_of(printed(fixture));
 	assert_int_equal(json_array_size(json_object_get(object, "candidates")), 2);
 	assert_string_equal(word_of(json_array_get(json_object_get(object, "next"), 0), "cause"),
@@ -401,7 +403,7 @@ static void verbose_prints_successful_open_calls(void **state)
 	attr.clockid = 4;
 	opened(fixture, &attr, -1, -1, 3);
 	assert_int_equal(times(printed(fixture), "perch"), 0);
-	fixture->job.verbose = 1;
+	fixture->job.trace.verbose = 1;
 	opened(fixture, &attr, -1, -1, 4);
 	assert_non_null(strstr(printed(fixture),
 			       "perch explain: call 2 of perf_event_open: descriptor 4\n  lint:   "
@@ -414,16 +416,16 @@ static void formats_and_parses_errnos(void **state)
 
 	(void)state;
 	for (int errnum = 1; errnum < 134; errnum++) {
-		const char *name = explain_format_errno(errnum, buffer, sizeof(buffer));
+		const char *name = trace_format_errno(errnum, buffer, sizeof(buffer));
 
 		if (name != buffer)
-			assert_int_equal(explain_parse_errno(name, strlen(name)), errnum);
+			assert_int_equal(trace_parse_errno(name, strlen(name)), errnum);
 	}
-	assert_string_equal(explain_format_errno(4000, buffer, sizeof(buffer)), "errno 4000");
-	assert_string_equal(explain_format_errno(EOPNOTSUPP, buffer, sizeof(buffer)), "EOPNOTSUPP");
-	assert_string_equal(explain_format_errno(EAGAIN, buffer, sizeof(buffer)), "EAGAIN");
-	assert_int_equal(explain_parse_errno("EINVALID", 8), 0);
-	assert_int_equal(explain_parse_errno("", 0), 0);
+	assert_string_equal(trace_format_errno(4000, buffer, sizeof(buffer)), "errno 4000");
+	assert_string_equal(trace_format_errno(EOPNOTSUPP, buffer, sizeof(buffer)), "EOPNOTSUPP");
+	assert_string_equal(trace_format_errno(EAGAIN, buffer, sizeof(buffer)), "EAGAIN");
+	assert_int_equal(trace_parse_errno("EINVALID", 8), 0);
+	assert_int_equal(trace_parse_errno("", 0), 0);
 }
 
 static void records_a_failed_write(void **state)

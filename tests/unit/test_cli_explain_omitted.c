@@ -48,7 +48,7 @@ static void omitted_fields_are_possible_causes(void **state)
 		snprintf(shown, sizeof(shown), "strace -v shows the value of %s", cases[i].field);
 		assert_non_null(strstr(word(object, "remedy"), shown));
 	}
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 }
 
 /* The errno is one of perf events, but the log has too little for a cause. */
@@ -97,7 +97,7 @@ static void no_rule_about_an_absent_attr_applies(void **state)
 				 is_absent);
 		assert_int_equal(strstr(word(object, "remedy"), "strace -v") != NULL, is_absent);
 	}
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 }
 
 /* strace -v of an attr with more bytes than strace knows: only these are omitted. */
@@ -141,7 +141,7 @@ static void fields_that_a_full_log_shows_are_not_omitted(void **state)
 	object = explain(fixture, log);
 	assert_string_equal(word(object, "cause"), "unexplained");
 	assert_non_null(strstr(word(object, "remedy"), "a newer strace"));
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 }
 
 int main(void)

@@ -9,6 +9,7 @@
 
 #include "explain.h"
 #include "options.h"
+#include "program.h"
 
 const struct cli_usage cli_explain_usage = {
 	.name = "explain",
@@ -21,12 +22,14 @@ const struct cli_usage cli_explain_usage = {
 struct request {
 	struct explain_job job;
 	const char *output; /* NULL for stderr, or stdout with a log */
+	bool json;
 	const char *log;
 	uint64_t pid; /* NO_PID without -p */
 	bool no_probe;
 	bool here;
 	bool causes;
-	char **program; /* NULL if there is none */
+	char **program;	   /* NULL if there is none */
+	bool start_failed; /* of the source: the reason was printed */
 };
 
 static int check(const struct request *request)
@@ -72,7 +75,7 @@ static int open_output(struct request *request)
 			return cli_error(EXPLAIN_COMMAND, &err);
 		}
 	}
-	job->colours = !job->json && isatty(fileno(job->out)) && !(plain && *plain);
+	job->colours = !request->json && isatty(fileno(job->out)) && !(plain && *plain);
 	return 0;
 }
 
@@ -99,44 +102,93 @@ static int close_output(struct request *request, int status)
 	return cli_error(EXPLAIN_COMMAND, &err);
 }
 
-/* True if the source failed and printed an error, so no totals are printed. */
-static bool source_failed(const struct request *request, int status)
+/* Starts the program and seizes it before its exec. */
+static int start_program(struct tracer *tracer, char **arguments, struct cli_program *program,
+			 struct perch_error *err)
 {
-	return request->program ? request->job.start_failed : status != 0;
+	int rc = cli_program_start_prepared(program, arguments, trace_program_prepare, tracer, err);
+
+	if (rc)
+		return rc;
+	rc = trace_program_seize(tracer, program->pid, err);
+	if (rc)
+		cli_program_cancel(program);
+	else
+		cli_program_begin_release(program);
+	return rc;
+}
+
+/* Returns the exit status of the program, or that of a failed start. */
+static int trace_program(struct request *request)
+{
+	struct cli_program program;
+	struct tracer *tracer;
+	struct perch_error err;
+	int rc, status;
+
+	request->start_failed = true;
+	rc = trace_program_new(&request->job.trace, &tracer, &err);
+	if (!rc)
+		rc = start_program(tracer, request->program, &program, &err);
+	if (rc) {
+		trace_program_free(tracer);
+		return cli_error(EXPLAIN_COMMAND, &err);
+	}
+	status = cli_program_status(trace_program_run(tracer));
+	rc = cli_program_finish_release(&program, &err); /* fails if its exec has failed */
+	if (rc) {
+		cli_error(EXPLAIN_COMMAND, &err);
+		status = cli_program_exit_status(-rc);
+	}
+	request->start_failed = rc != 0;
+	trace_program_free(tracer);
+	return status;
 }
 
 static int run_source(struct request *request)
 {
-	struct explain_job *job = &request->job;
-	int status;
+	struct trace_job *trace = &request->job.trace;
+	struct perch_error err;
+	int rc;
 
-	if (request->log)
-		status = explain_strace(job, request->log);
-	else if (request->pid != NO_PID)
-		status = explain_trace_process(job, (pid_t)request->pid);
-	else
-		status = explain_trace_program(job, request->program);
-	if (job->calls || job->operations_refused || !source_failed(request, status))
+	if (request->program)
+		return trace_program(request);
+	rc = request->log ? trace_read_strace(trace, request->log, &err)
+			  : trace_process(trace, (pid_t)request->pid, &err);
+	request->start_failed = rc != 0;
+	return rc ? cli_error(EXPLAIN_COMMAND, &err) : 0;
+}
+
+static int explain_source(struct request *request)
+{
+	struct explain_job *job = &request->job;
+	int status = run_source(request);
+
+	/* no totals of a source that has failed, and printed its error */
+	if (job->trace.calls || job->trace.operations_refused || !request->start_failed)
 		explain_print_summary(job);
-	explain_job_clear(job);
+	trace_job_clear(&job->trace);
+	explain_dedup_free(job);
 	return status;
 }
 
 static int run(struct request *request)
 {
-	struct explain_job *job = &request->job;
+	struct trace_job *trace = &request->job.trace;
 	struct perch_error err;
 	int status;
 
+	trace->output = request->json ? &explain_json : &explain_text;
 	/* A log may be of another machine: facts of this one are used only with --here. */
-	job->from_log = request->log != NULL;
-	job->probe = !request->no_probe && !request->log;
-	if ((!request->log || request->here) && perch_machine_new(&job->machine, NULL, NULL, &err))
+	trace->from_log = request->log != NULL;
+	trace->probe = !request->no_probe && !request->log;
+	if ((!request->log || request->here) &&
+	    perch_machine_new(&trace->machine, NULL, NULL, &err))
 		return cli_error(EXPLAIN_COMMAND, &err);
 	status = open_output(request);
 	if (!status)
-		status = close_output(request, run_source(request));
-	perch_machine_free(job->machine);
+		status = close_output(request, explain_source(request));
+	perch_machine_free(trace->machine);
 	return status;
 }
 
@@ -188,7 +240,7 @@ int perch_cmd_explain(int argc, char **argv)
 		  .name = "json",
 		  .help = "print JSON, one object per line for each refusal",
 		  .kind = CLI_FLAG,
-		  .value = &request.job.json },
+		  .value = &request.json },
 		{ .letter = 'o',
 		  .name = "output",
 		  .argument = "FILE",
@@ -199,7 +251,7 @@ int perch_cmd_explain(int argc, char **argv)
 		  .name = "verbose",
 		  .kind = CLI_COUNT,
 		  .help = "also open calls that succeeded, with lint findings",
-		  .value = &request.job.verbose },
+		  .value = &request.job.trace.verbose },
 		{ .letter = 'p',
 		  .name = "pid",
 		  .argument = "PID",
@@ -233,6 +285,6 @@ int perch_cmd_explain(int argc, char **argv)
 	if (status)
 		return status;
 	if (request.causes)
-		return print_causes(request.job.json);
+		return print_causes(request.json);
 	return run(&request);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <perch/event.h>
 
-#include "explain_format.h"
+#include "explain.h"
 #include "options.h"
 
 #define UNKNOWN_WORDS_MAX 8 /* printed */
@@ -76,28 +76,6 @@ static bool holds(const struct perch_attr *attr, const char *name)
 	return true;
 }
 
-/* Returns the number of bytes of the attr that may be read. */
-static size_t readable(const struct perch_attr *attr)
-{
-	size_t size = attr->size ? attr->size : PERCH_ATTR_SIZE_VER0;
-
-	return size > 4096 ? 4096 : size;
-}
-
-bool explain_attr_copy(struct perch_attr *copy, const struct perch_attr *attr)
-{
-	size_t size;
-
-	memset(copy, 0, sizeof(*copy));
-	if (!attr)
-		return false;
-	size = readable(attr);
-	if (size < offsetof(struct perch_attr, config))
-		size = offsetof(struct perch_attr, config);
-	memcpy(copy, attr, size < sizeof(*copy) ? size : sizeof(*copy));
-	return true;
-}
-
 void explain_attr_for_each_field(const struct perch_attr *attr, explain_field_callback *each,
 				 void *context)
 {
@@ -116,7 +94,7 @@ void explain_attr_for_each_field(const struct perch_attr *attr, explain_field_ca
 void explain_attr_for_each_unknown_word(const struct perch_attr *attr, explain_field_callback *each,
 					void *context)
 {
-	size_t size = attr ? readable(attr) : 0, nr = 0;
+	size_t size = attr ? trace_readable_attr(attr) : 0, nr = 0;
 	char name[32];
 
 	for (size_t at = sizeof(*attr); at < size && nr < UNKNOWN_WORDS_MAX;
@@ -241,7 +219,7 @@ void explain_attr_print(const struct explain_attr_format *format, const struct p
 	const char *pmu;
 	char name[64];
 
-	if (!explain_attr_copy(&copy, attr)) {
+	if (!trace_copy_attr(&copy, attr)) {
 		fputs(format->partial ? "{...}" : "(unreadable)", format->out);
 		return;
 	}

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain_format.h"
+#include "explain.h"
 #include "options.h"
+#include "trace/names.h"
 
 #define PRINTED_MAX 256 /* distinct refusals recorded; further ones are always printed in full */
 #define CPUS	    4096
@@ -148,14 +149,14 @@ static void print_count(const struct explain_job *job, struct printed *printed)
 
 	if (refusal->operation)
 		fprintf(job->out, "perch explain: %s of descriptor %d",
-			explain_operation_name(refusal->operation - 1), refusal->fd);
+			trace_operation_name(refusal->operation - 1), refusal->fd);
 	else
 		fprintf(job->out, "perch explain: call %" PRIu64 " of perf_event_open",
 			refusal->number);
 	if (refusal->operation && refusal->number)
 		fprintf(job->out, ", opened by call %" PRIu64, refusal->number);
 	fprintf(job->out, ": %s [%s] ",
-		refusal->errnum ? explain_format_errno(refusal->errnum, number, sizeof(number))
+		refusal->errnum ? trace_format_errno(refusal->errnum, number, sizeof(number))
 				: "end of file",
 		perch_cause_slug(refusal->cause));
 	print_times(job->out, printed);
@@ -220,7 +221,7 @@ bool explain_dedup_count(struct explain_job *job, const struct explain_refusal *
 {
 	struct explain_dedup *dedup = job->dedup;
 
-	if (job->verbose)
+	if (job->trace.verbose)
 		return false;
 	if (!dedup)
 		dedup = job->dedup = calloc(1, sizeof(*dedup));

@@ -6,13 +6,24 @@
 #include <string.h>
 
 #include "base/hash_table.h"
-#include "explain_format.h"
+#include "explain.h"
 #include "options.h"
+#include "trace/descriptors.h"
+#include "trace/names.h"
 
 #define BOLD  "\033[1m"
 #define RED   "\033[1;31m"
 #define CYAN  "\033[36m"
 #define PLAIN "\033[0m"
+
+void explain_flush(struct explain_job *job)
+{
+	if (!fflush(job->out) && !ferror(job->out))
+		return;
+	if (!job->write_failed)
+		job->write_error = errno;
+	job->write_failed = true;
+}
 
 static void set_colour(const struct explain_job *job, const char *colour)
 {
@@ -31,7 +42,7 @@ static void label(const struct explain_job *job, const char *text)
 }
 
 /* " (thread 12 of process 10, perf)" if it is not the main thread of the only process. */
-static void print_caller(const struct explain_job *job, const struct explain_caller *caller)
+static void print_caller(const struct explain_job *job, const struct trace_caller *caller)
 {
 	if (caller->thread == caller->process && !caller->several_processes)
 		return;
@@ -52,8 +63,7 @@ static void print_result(const struct explain_job *job, const struct perch_expla
 
 	fputs(": ", job->out);
 	set_colour(job, RED);
-	fputs(explanation->errnum
-		      ? explain_format_errno(explanation->errnum, number, sizeof(number))
+	fputs(explanation->errnum ? trace_format_errno(explanation->errnum, number, sizeof(number))
 	      : finding->cause == PERCH_CAUSE_SECCOMP ? "SIGSYS"
 						      : "end of file",
 	      job->out);
@@ -73,8 +83,8 @@ static bool release_matters(const struct explain_job *job, const struct perch_fi
 
 	if (!finding->since[0])
 		return false;
-	return finding->cause == PERCH_CAUSE_TOO_NEW || !job->machine ||
-	       perch_machine_release(job->machine, &running, NULL) ||
+	return finding->cause == PERCH_CAUSE_TOO_NEW || !job->trace.machine ||
+	       perch_machine_release(job->trace.machine, &running, NULL) ||
 	       perch_release_rank(running.text) < perch_release_rank(finding->since);
 }
 
@@ -126,7 +136,7 @@ static void print_explanation(struct explain_job *job, const struct perch_explan
 		label(job, "note:");
 		fputs("the search for the cause ended at its limit of calls or time\n", job->out);
 	}
-	if (job->from_log && !job->machine &&
+	if (job->trace.from_log && !job->trace.machine &&
 	    explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS && !job->here_hint_printed) {
 		job->here_hint_printed = true;
 		label(job, "note:");
@@ -135,7 +145,7 @@ static void print_explanation(struct explain_job *job, const struct perch_explan
 	}
 }
 
-static void print_call(const struct explain_job *job, const struct explain_caller *caller,
+static void print_call(const struct explain_job *job, const struct trace_caller *caller,
 		       const struct perch_open_call *call)
 {
 	const struct explain_attr_format format = { .out = job->out,
@@ -148,7 +158,7 @@ static void print_call(const struct explain_job *job, const struct explain_calle
 	fputs("perf_event_open(", job->out);
 	explain_attr_print(&format, call->attr);
 	fprintf(job->out, ", pid %d, cpu %d, group_fd %d, flags %s)\n", call->pid, call->cpu,
-		call->group_fd, explain_format_open_flags(call->flags, flags, sizeof(flags)));
+		call->group_fd, trace_format_open_flags(call->flags, flags, sizeof(flags)));
 }
 
 /*
@@ -210,7 +220,7 @@ static bool was_printed(struct explain_job *job, struct explain_refusal *refusal
 {
 	struct perch_attr copy;
 
-	explain_attr_copy(&copy, attr);
+	trace_copy_attr(&copy, attr);
 	refusal->type = copy.type;
 	refusal->config = copy.config;
 	refusal->errnum = explanation->errnum;
@@ -227,10 +237,11 @@ static void print_prefix(const struct explain_job *job)
 	set_colour(job, PLAIN);
 }
 
-void explain_print_call(struct explain_job *job, uint64_t number,
-			const struct explain_caller *caller, const struct perch_open_call *call,
-			const struct perch_explanation *explanation)
+static void text_call(struct trace_job *trace, uint64_t number, const struct trace_caller *caller,
+		      const struct perch_open_call *call,
+		      const struct perch_explanation *explanation)
 {
+	struct explain_job *job = explain_job(trace);
 	struct explain_refusal refusal = { .number = number,
 					   .cpu = call->cpu,
 					   .process = caller->process };
@@ -242,6 +253,7 @@ void explain_print_call(struct explain_job *job, uint64_t number,
 	print_caller(job, caller);
 	print_explanation(job, explanation);
 	print_call(job, caller, call);
+	explain_flush(job);
 }
 
 /* Prints what the argument points to, if that is known. */
@@ -251,7 +263,7 @@ static void print_ioctl(const struct explain_job *job, int fd,
 	char text[128];
 
 	fprintf(job->out, "ioctl(fd %d, %s, ", fd,
-		explain_format_request(operation->request, text, sizeof(text)));
+		trace_format_request(operation->request, text, sizeof(text)));
 	if (operation->filter) {
 		fputc('"', job->out);
 		cli_put_clean(job->out, operation->filter);
@@ -274,12 +286,12 @@ static void print_mmap(const struct explain_job *job, int fd,
 	else if (operation->address_known)
 		fputs("address NULL, ", job->out);
 	fprintf(job->out, "length %zu, %s, %s, fd %d, offset %" PRIu64 ")", operation->length,
-		explain_format_protection(operation->protection, protection, sizeof(protection)),
-		explain_format_map_flags(operation->map_flags, flags, sizeof(flags)), fd,
+		trace_format_protection(operation->protection, protection, sizeof(protection)),
+		trace_format_map_flags(operation->map_flags, flags, sizeof(flags)), fd,
 		operation->offset);
 }
 
-static void print_operation(const struct explain_job *job, const struct explain_caller *caller,
+static void print_operation(const struct explain_job *job, const struct trace_caller *caller,
 			    int fd, const struct perch_operation *operation)
 {
 	const struct explain_attr_format format = { .out = job->out, .machine = caller->machine };
@@ -304,11 +316,12 @@ static void print_operation(const struct explain_job *job, const struct explain_
 	fputc('\n', job->out);
 }
 
-void explain_print_operation(struct explain_job *job, uint64_t number,
-			     const struct explain_event *event, const struct explain_caller *caller,
-			     int fd, const struct perch_operation *operation,
-			     const struct perch_explanation *explanation)
+static void text_operation(struct trace_job *trace, uint64_t number,
+			   const struct trace_event *event, const struct trace_caller *caller,
+			   int fd, const struct perch_operation *operation,
+			   const struct perch_explanation *explanation)
 {
+	struct explain_job *job = explain_job(trace);
 	struct explain_refusal refusal = {
 		.number = number,
 		.cpu = operation->attr ? operation->cpu : -1,
@@ -321,19 +334,22 @@ void explain_print_operation(struct explain_job *job, uint64_t number,
 	if (was_printed(job, &refusal, operation->attr, explanation))
 		return;
 	print_prefix(job);
-	fprintf(job->out, " %s of descriptor %d", explain_operation_name(operation->kind), fd);
+	fprintf(job->out, " %s of descriptor %d", trace_operation_name(operation->kind), fd);
 	if (number)
 		fprintf(job->out, ", opened by call %" PRIu64 "%s", number,
 			event ? "" : " and closed since");
 	print_caller(job, caller);
 	print_explanation(job, explanation);
 	print_operation(job, caller, fd, operation);
+	explain_flush(job);
 }
 
-void explain_print_success(struct explain_job *job, uint64_t number,
-			   const struct explain_caller *caller, const struct perch_open_call *call,
-			   int fd, const struct perch_finding *lint, size_t nr)
+static void text_success(struct trace_job *trace, uint64_t number,
+			 const struct trace_caller *caller, const struct perch_open_call *call,
+			 int fd, const struct perch_finding *lint, size_t nr)
 {
+	struct explain_job *job = explain_job(trace);
+
 	explain_dedup_print_last(job);
 	print_prefix(job);
 	fprintf(job->out, " call %" PRIu64 " of perf_event_open", number);
@@ -342,34 +358,41 @@ void explain_print_success(struct explain_job *job, uint64_t number,
 	for (size_t i = 0; i < nr; i++)
 		print_finding(job, "lint:", &lint[i]);
 	print_call(job, caller, call);
+	explain_flush(job);
 }
 
-void explain_flush(struct explain_job *job)
+void explain_note(struct trace_job *trace, const char *text)
 {
-	if (!fflush(job->out) && !ferror(job->out))
-		return;
-	if (!job->write_failed)
-		job->write_error = errno;
-	job->write_failed = true;
+	(void)trace;
+	cli_note(EXPLAIN_COMMAND, "%s", text);
 }
+
+const struct trace_output explain_text = {
+	.call = text_call,
+	.operation = text_operation,
+	.success = text_success,
+	.note = explain_note,
+};
 
 /* On stderr, because the file of -o has refusals only. */
 void explain_print_summary(struct explain_job *job)
 {
-	if (!job->json)
+	const bool is_json = job->trace.output != &explain_text;
+
+	if (!is_json)
 		explain_dedup_print_all(job);
 	explain_flush(job);
-	if (job->json && !job->verbose && !job->unreadable)
+	if (is_json && !job->trace.verbose && !job->trace.unreadable)
 		return;
 	fprintf(stderr, "perch explain: %" PRIu64 " call%s of perf_event_open, %" PRIu64 " refused",
-		job->calls, job->calls == 1 ? "" : "s", job->refused);
-	if (job->operations_refused)
+		job->trace.calls, job->trace.calls == 1 ? "" : "s", job->trace.refused);
+	if (job->trace.operations_refused)
 		fprintf(stderr, "; %" PRIu64 " of mmap, ioctl and read refused",
-			job->operations_refused);
-	if (job->unreadable)
-		fprintf(stderr, "; %" PRIu64 " %s could not be read", job->unreadable,
-			job->from_log	       ? job->unreadable == 1 ? "line" : "lines"
-			: job->unreadable == 1 ? "call"
-					       : "calls");
+			job->trace.operations_refused);
+	if (job->trace.unreadable)
+		fprintf(stderr, "; %" PRIu64 " %s could not be read", job->trace.unreadable,
+			job->trace.from_log	     ? job->trace.unreadable == 1 ? "line" : "lines"
+			: job->trace.unreadable == 1 ? "call"
+						     : "calls");
 	fputc('\n', stderr);
 }

@@ -5,9 +5,10 @@
 #include <string.h>
 #include <jansson.h>
 
-#include "explain_format.h"
-#include "explain_descriptors.h"
+#include "explain.h"
 #include "options.h"
+#include "trace/descriptors.h"
+#include "trace/names.h"
 
 /* A message may quote a string of the program that is not UTF-8. */
 static json_t *clean(const char *text)
@@ -44,7 +45,7 @@ static json_t *attr_object(const struct perch_attr *attr)
 	struct perch_attr copy;
 	json_t *object = json_object();
 
-	if (!explain_attr_copy(&copy, attr))
+	if (!trace_copy_attr(&copy, attr))
 		return object;
 	explain_attr_for_each_field(&copy, add_field, object);
 	explain_attr_for_each_unknown_word(attr, add_field, object);
@@ -83,7 +84,7 @@ static json_t *findings_array(const struct perch_finding *findings, size_t nr)
 	return array;
 }
 
-static json_t *new_object(uint64_t call, const struct explain_caller *caller)
+static json_t *new_object(uint64_t call, const struct trace_caller *caller)
 {
 	json_t *object = json_object();
 
@@ -105,7 +106,7 @@ static void set_explanation(json_t *object, const struct perch_explanation *expl
 	set(object, "errno", json_integer(explanation->errnum));
 	set(object, "errno_name",
 	    explanation->errnum
-		    ? json_string(explain_format_errno(explanation->errnum, name, sizeof(name)))
+		    ? json_string(trace_format_errno(explanation->errnum, name, sizeof(name)))
 		    : json_null());
 	set_finding(object, &explanation->finding[0]);
 	set(object, "next", findings_array(explanation->next, next));
@@ -136,15 +137,15 @@ static void write_line(struct explain_job *job, json_t *object)
 		job->write_error = ENOMEM;
 		return;
 	}
-	/* explain_flush() detects a failed write */
 	json_dumpf(object, job->out, JSON_COMPACT);
 	fputc('\n', job->out);
 	json_decref(object);
+	explain_flush(job);
 }
 
-void explain_json_call(struct explain_job *job, uint64_t call_number,
-		       const struct explain_caller *caller, const struct perch_open_call *call,
-		       const struct perch_explanation *explanation)
+static void object_call(struct trace_job *trace, uint64_t call_number,
+			const struct trace_caller *caller, const struct perch_open_call *call,
+			const struct perch_explanation *explanation)
 {
 	json_t *object = new_object(call_number, caller);
 
@@ -152,11 +153,11 @@ void explain_json_call(struct explain_job *job, uint64_t call_number,
 	if (!explanation->errnum)
 		set(object, "signal", json_string("SIGSYS"));
 	set_call(object, call);
-	write_line(job, object);
+	write_line(explain_job(trace), object);
 }
 
 /* First those of the open call that returned the descriptor; null if it was not seen. */
-static json_t *operation_arguments(const struct explain_event *event, int fd,
+static json_t *operation_arguments(const struct trace_event *event, int fd,
 				   const struct perch_operation *operation)
 {
 	json_t *arguments = json_object();
@@ -177,7 +178,7 @@ static json_t *operation_arguments(const struct explain_event *event, int fd,
 	} else if (operation->kind == PERCH_OPERATION_IOCTL) {
 		set(arguments, "request", number(operation->request));
 		set(arguments, "request_name",
-		    json_string(explain_format_request(operation->request, text, sizeof(text))));
+		    json_string(trace_format_request(operation->request, text, sizeof(text))));
 		set(arguments, "argument", number(operation->argument));
 		if (operation->filter)
 			set(arguments, "filter", clean(operation->filter));
@@ -192,25 +193,25 @@ static json_t *operation_arguments(const struct explain_event *event, int fd,
 	return arguments;
 }
 
-void explain_json_operation(struct explain_job *job, uint64_t call_number,
-			    const struct explain_event *event, const struct explain_caller *caller,
-			    int fd, const struct perch_operation *operation,
-			    const struct perch_explanation *explanation)
+static void object_operation(struct trace_job *trace, uint64_t call_number,
+			     const struct trace_event *event, const struct trace_caller *caller,
+			     int fd, const struct perch_operation *operation,
+			     const struct perch_explanation *explanation)
 {
 	json_t *object = new_object(call_number, caller);
 
-	set(object, "operation", json_string(explain_operation_name(operation->kind)));
+	set(object, "operation", json_string(trace_operation_name(operation->kind)));
 	set_explanation(object, explanation);
 	set(object, "attr", attr_object(operation->attr));
 	if (!operation->attr)
 		set(object, "attr_is_partial", json_true());
 	set(object, "args", operation_arguments(event, fd, operation));
-	write_line(job, object);
+	write_line(explain_job(trace), object);
 }
 
-void explain_json_success(struct explain_job *job, uint64_t call_number,
-			  const struct explain_caller *caller, const struct perch_open_call *call,
-			  int fd, const struct perch_finding *lint, size_t nr)
+static void object_success(struct trace_job *trace, uint64_t call_number,
+			   const struct trace_caller *caller, const struct perch_open_call *call,
+			   int fd, const struct perch_finding *lint, size_t nr)
 {
 	json_t *object = new_object(call_number, caller);
 
@@ -218,5 +219,12 @@ void explain_json_success(struct explain_job *job, uint64_t call_number,
 	set(object, "fd", json_integer(fd));
 	set(object, "lint", findings_array(lint, nr));
 	set_call(object, call);
-	write_line(job, object);
+	write_line(explain_job(trace), object);
 }
+
+const struct trace_output explain_json = {
+	.call = object_call,
+	.operation = object_operation,
+	.success = object_success,
+	.note = explain_note,
+};

@@ -11,8 +11,7 @@
 #include <sys/wait.h>
 
 #include "base/array.h"
-#include "explain_ptrace.h"
-#include "options.h"
+#include "ptrace.h"
 
 static uint64_t hash_tid(const struct tracer *tracer, pid_t tid)
 {
@@ -65,9 +64,9 @@ void tracer_stop_every_syscall(struct tracer *tracer, struct tracee_process *pro
 		return;
 	process->every_syscall = true;
 	if (!tracer->slow_noted)
-		cli_note(EXPLAIN_COMMAND,
-			 "every system call of process %d stops from now on, which is slow: %s",
-			 process->pid, reason);
+		trace_note(tracer->job,
+			   "every system call of process %d stops from now on, which is slow: %s",
+			   process->pid, reason);
 	tracer->slow_noted = true;
 	/* running threads were resumed without stops at system calls */
 	for (size_t i = 0; i < tracer->nr_threads; i++) {
@@ -134,7 +133,7 @@ static struct tracee_process *add_process(struct tracer *tracer, pid_t pid, pid_
 		*process = *parent;
 		process->threads = 0;
 		process->opener = NULL;
-		explain_handle_fork(tracer->job, parent->pid, pid);
+		trace_handle_fork(tracer->job, parent->pid, pid);
 	}
 	process->pid = pid;
 	process->next = tracer->processes;
@@ -213,7 +212,7 @@ void tracer_remove(struct tracer *tracer, struct tracee *thread)
 	}
 	tracer->nr_threads--;
 	if (!--process->threads) {
-		explain_handle_exit(tracer->job, process->pid);
+		trace_handle_exit(tracer->job, process->pid);
 		free_process(tracer, process);
 	}
 	free(thread->attr);

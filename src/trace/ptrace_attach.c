@@ -19,8 +19,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "explain_ptrace.h"
-#include "options.h"
+#include "ptrace.h"
 
 /* Returns the number after a word in /proc/PID/status, or -1 if it cannot be read. */
 static long status_field(pid_t pid, const char *word, const char *format)
@@ -155,8 +154,8 @@ void tracer_check_ptrace(struct tracer *tracer, const struct tracee *thread, int
 		memcpy(name, state.name, sizeof(state.name));
 	perch_clean_text(name, clean, sizeof(clean));
 	tracer->ptrace_noted = true;
-	cli_note(
-		EXPLAIN_COMMAND,
+	trace_note(
+		tracer->job,
 		"%s of process %d (%s) fails with EPERM because perch explain traces process %d, and a "
 		"process has one tracer: further ptrace requests fail with ESRCH; start the program "
 		"without perch explain, and give its pid to -p when it traces its processes",
@@ -191,10 +190,10 @@ void tracer_check_set_uid(struct tracer *tracer, pid_t tid)
 	target[length < 0 ? 0 : length] = 0;
 	perch_clean_text(target, clean, sizeof(clean));
 	tracer->set_uid_noted = true;
-	cli_note(EXPLAIN_COMMAND,
-		 "'%s' runs without the privileges of its %s while it is traced: run perch as "
-		 "root",
-		 clean, by_mode ? "set-uid or set-gid bit" : "file capabilities");
+	trace_note(tracer->job,
+		   "'%s' runs without the privileges of its %s while it is traced: run perch as "
+		   "root",
+		   clean, by_mode ? "set-uid or set-gid bit" : "file capabilities");
 }
 
 /* Seizes the threads that are not traced yet. Returns their number, or a negative errno if none of
@@ -238,8 +237,8 @@ int tracer_attach(struct tracer *tracer, pid_t pid, struct perch_error *err)
 	while (rc > 0);
 	if (rc < 0)
 		return tracer_ptrace_error(tracer, pid, -rc, err);
-	cli_note(
-		EXPLAIN_COMMAND,
+	trace_note(
+		tracer->job,
 		"tracing process %d: every system call stops, which is slow; events opened before are "
 		"unknown; Ctrl-C ends the trace",
 		pid);

@@ -4,17 +4,17 @@
  * end, only move forward, and return false for text that they do not understand. A file uses those
  * below it:
  *
- *   explain_strace.c          reads lines, joins system calls that strace split
- *   explain_strace_calls.c    the system calls about events and their descriptors
- *   explain_strace_attr.c     struct perf_event_attr       explain_strace_threads.c  threads
- *   explain_strace_text.c     numbers, strings
- *   explain_strace_names.c    constants of kernel headers
+ *   strace.c          reads lines, joins system calls that strace split
+ *   strace_calls.c    the system calls about events and their descriptors
+ *   strace_attr.c     struct perf_event_attr       strace_threads.c  threads
+ *   strace_text.c     numbers, strings
+ *   strace_names.c    constants of kernel headers
  */
-#ifndef PERCH_CLI_EXPLAIN_STRACE_H
-#define PERCH_CLI_EXPLAIN_STRACE_H
+#ifndef PERCH_TRACE_STRACE_H
+#define PERCH_TRACE_STRACE_H
 
 #include "base/hash_table.h"
-#include "explain.h"
+#include "trace.h"
 
 /* The text that is not parsed yet. */
 struct strace_text {
@@ -75,7 +75,7 @@ struct strace_thread {
 };
 
 struct strace_log {
-	struct explain_job *job;
+	struct trace_job *job;
 	struct strace_thread *thread;
 	size_t nr_threads, capacity;
 	struct perch__hash_table by_tid;

@@ -2,17 +2,17 @@
 /*
  * Tracing programs with ptrace(2) and seccomp(2). A file uses those below it:
  *
- *   explain_ptrace.c            starts or attaches, waits for stops, ends
- *   explain_ptrace_attach.c     seizes and detaches a running process (-p); errors of ptrace
- *   explain_ptrace_stops.c      entry and exit of a system call; reports to explain_calls.c
- *   explain_ptrace_inject.c     system calls in a stopped thread: probes, and the second filter
- *   explain_ptrace_threads.c    traced threads, their processes, their wait statuses
- *   explain_ptrace_registers.c  registers, arguments and memory of a stopped thread
- *   explain_ptrace_evaluate.c   what the seccomp filters of the program refuse
- *   explain_ptrace_filter.c     numbers of system calls, seccomp filters
+ *   ptrace.c            starts or attaches, waits for stops, ends
+ *   ptrace_attach.c     seizes and detaches a running process (-p); errors of ptrace
+ *   ptrace_stops.c      entry and exit of a system call; reports to calls.c
+ *   ptrace_inject.c     system calls in a stopped thread: probes, and the second filter
+ *   ptrace_threads.c    traced threads, their processes, their wait statuses
+ *   ptrace_registers.c  registers, arguments and memory of a stopped thread
+ *   ptrace_evaluate.c   what the seccomp filters of the program refuse
+ *   ptrace_filter.c     numbers of system calls, seccomp filters
  */
-#ifndef PERCH_CLI_EXPLAIN_PTRACE_H
-#define PERCH_CLI_EXPLAIN_PTRACE_H
+#ifndef PERCH_TRACE_PTRACE_H
+#define PERCH_TRACE_PTRACE_H
 
 #include <linux/filter.h>
 #include <sys/ptrace.h>
@@ -25,8 +25,7 @@
 #endif
 
 #include "base/hash_table.h"
-#include "explain.h"
-#include "program.h"
+#include "trace.h"
 
 /* System call numbers of one ABI that programs on this machine may use. */
 struct tracee_abi {
@@ -145,7 +144,7 @@ struct tracee_status {
 	 PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 
 struct tracer {
-	struct explain_job *job;
+	struct trace_job *job;
 	struct perch_machine *machine;	/* facts of the current tracee */
 	struct perch_syscalls syscalls; /* injected into target */
 	struct tracee *target;
@@ -163,7 +162,8 @@ struct tracer {
 	struct __ptrace_syscall_info entry;
 	bool slow_noted, set_uid_noted, memory_noted, ptrace_noted, trace_noted, strict_noted;
 	struct tracer_child_setup *setup;
-	struct cli_program program;
+	pid_t program;	       /* -1 without one */
+	bool program_executed; /* its exec succeeded */
 	bool program_ended;
 	int program_status; /* of wait(2) */
 	/*
@@ -178,7 +178,7 @@ struct tracer {
 	struct perch__hash_table by_tid;
 };
 
-/* explain_ptrace_threads.c */
+/* ptrace_threads.c */
 struct tracee *tracer_find(struct tracer *tracer, pid_t tid);
 /*
  * Returns the thread, and adds it if it is new. creator is the process that created it, 0 if /proc
@@ -201,7 +201,7 @@ pid_t tracer_wait(struct tracer *tracer, int *status);
 /* waitpid(2) for one thread. Statuses of others are queued for tracer_wait(). */
 pid_t tracer_wait_for(struct tracer *tracer, pid_t tid, int *status);
 
-/* explain_ptrace_stops.c */
+/* ptrace_stops.c */
 /* by_filter: it is the stop of a seccomp filter, so no filter returns an errno or kills. */
 void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread, bool by_filter);
 /* result is NULL if it is unknown: the system call was not traced from its entry. */
@@ -210,7 +210,7 @@ void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread,
 /* A seccomp filter killed the thread in perf_event_open, or sent it SIGSYS. */
 void tracer_handle_killed_open(struct tracer *tracer, struct tracee *thread, bool ended);
 
-/* explain_ptrace_inject.c */
+/* ptrace_inject.c */
 int tracer_init_injection(struct tracer *tracer, struct perch_error *err);
 /* Makes mmap, read and readv of the descriptor stop, also of -1. The thread is in a
  * syscall-exit-stop. */
@@ -218,7 +218,7 @@ void tracer_add_descriptor(struct tracer *tracer, struct tracee *thread, int fd)
 /* Restores the target after injected system calls. */
 void tracer_end_injection(struct tracer *tracer);
 
-/* explain_ptrace_registers.c */
+/* ptrace_registers.c */
 /* Reads the system call at its entry. Returns false if it is unknown. */
 bool tracee_read_syscall(struct tracer *tracer, struct tracee *thread);
 /* Reads the result in a syscall-exit-stop, if the kernel does not report it with the stop. */
@@ -244,7 +244,7 @@ size_t tracee_read_memory(pid_t tid, uint64_t address, void *buffer, size_t size
 void tracee_read_attr(struct tracee *thread);
 bool tracee_write_memory(pid_t tid, uint64_t address, const void *buffer, size_t size);
 
-/* explain_ptrace_attach.c */
+/* ptrace_attach.c */
 int tracer_attach(struct tracer *tracer, pid_t pid, struct perch_error *err);
 void tracer_detach(struct tracer *tracer);
 /* Finds the reason of a ptrace error. tid is 0 for a program that is started. Returns -error. */

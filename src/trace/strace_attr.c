@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain_strace.h"
-#include "options.h"
+#include "strace.h"
 
 struct reader {
 	struct strace_text *text;

@@ -13,8 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "explain_ptrace.h"
-#include "options.h"
+#include "ptrace.h"
 
 #define SENT_BY_SECCOMP 1 /* SYS_SECCOMP, which older C libraries lack */
 

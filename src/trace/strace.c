@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain_strace.h"
-#include "options.h"
+#include "strace.h"
 
 #define PID_MAX 4194304 /* the limit of Linux; a larger number is a time */
 
@@ -86,7 +85,7 @@ static bool is_not_syscall(const struct strace_text *text)
 {
 	static const char *const beginnings[] = { "---", "+++", "strace: ", ">", "Process ", "%" };
 
-	for (size_t i = 0; i < CLI_NR(beginnings); i++) {
+	for (size_t i = 0; i < TRACE_NR(beginnings); i++) {
 		struct strace_text ahead = *text;
 
 		if (strace_accept(&ahead, beginnings[i]))
@@ -242,7 +241,7 @@ static bool is_header(struct strace_text text)
 					       "errors",   "syscall", "shortest",   "longest",
 					       "min time", "max time" };
 
-	for (size_t i = 0; i < CLI_NR(columns); i++) {
+	for (size_t i = 0; i < TRACE_NR(columns); i++) {
 		struct strace_text ahead = text;
 
 		if (strace_accept(&ahead, columns[i]) &&
@@ -371,35 +370,33 @@ static int read_lines(struct strace_log *log, FILE *file)
 	return ferror(file) ? errno ? errno : EIO : 0;
 }
 
-/* Returns 0 for a log of strace, else prints the error. */
-static int check_log(const struct strace_log *log, const char *name, int error)
+static int check_log(const struct strace_log *log, const char *name, int error,
+		     struct perch_error *err)
 {
-	struct perch_error err;
-
 	if (error) {
-		perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot read %s: %s", name,
+		perch_error_set(err, error, PERCH_ERROR_FILE, "cannot read %s: %s", name,
 				strerror(error));
 	} else if (log->has_calls || (log->is_strace && !log->has_summary)) {
 		return 0;
 	} else {
 		if (log->has_summary)
-			perch_error_set(&err, EINVAL, PERCH_ERROR_FILE,
+			perch_error_set(err, EINVAL, PERCH_ERROR_FILE,
 					"%s is a summary of strace (-c), which has no system calls",
 					name);
 		else
-			perch_error_set(&err, EINVAL, PERCH_ERROR_FILE,
+			perch_error_set(err, EINVAL, PERCH_ERROR_FILE,
 					"%s is not a log of strace: %s", name,
 					log->job->unreadable ? "it has no line with a system call"
 							     : "it has no lines");
 		perch_error_remedy(
-			&err,
+			err,
 			"record one with strace -f -v -e trace=perf_event_open,ioctl,mmap,read,readv,close,clone,"
 			"clone3,fork,vfork,execve -o log PROGRAM");
 	}
-	return cli_error(EXPLAIN_COMMAND, &err);
+	return -err->errnum;
 }
 
-int explain_strace(struct explain_job *job, const char *path)
+int trace_read_strace(struct trace_job *job, const char *path, struct perch_error *err)
 {
 	struct strace_log log = { .job = job };
 	bool standard = !strcmp(path, "-");
@@ -409,5 +406,5 @@ int explain_strace(struct explain_job *job, const char *path)
 	if (file && !standard)
 		fclose(file);
 	strace_log_clear(&log);
-	return check_log(&log, standard ? "stdin" : path, error);
+	return check_log(&log, standard ? "stdin" : path, error, err);
 }

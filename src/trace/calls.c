@@ -2,28 +2,27 @@
 /* Handles the system calls that a source reports: numbers open calls, records events, explains
  * refusals. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "explain_descriptors.h"
-#include "explain_format.h"
-#include "options.h"
+#include "descriptors.h"
 
 #define PAGE	    4096 /* the limit of attr.size in a kernel with the smallest pages */
 #define FIXED_TYPES 6	 /* PERCH_TYPE_*; larger types are dynamic, and differ among machines */
 
 static const struct perch_probing probing = { .open_calls = 25, .microseconds = 5000 };
 
-static void fill_caller(struct explain_job *job, pid_t process, pid_t thread,
-			struct perch_machine *machine, struct explain_caller *caller)
+static void fill_caller(struct trace_job *job, pid_t process, pid_t thread,
+			struct perch_machine *machine, struct trace_caller *caller)
 {
 	struct perch_process_state state;
 
-	*caller = (struct explain_caller){ .process = process,
-					   .thread = thread,
-					   .machine = machine,
-					   .has_memory = machine && !job->from_log };
-	caller->several_processes = explain_add_process(job, process);
+	*caller = (struct trace_caller){ .process = process,
+					 .thread = thread,
+					 .machine = machine,
+					 .has_memory = machine && !job->from_log };
+	caller->several_processes = trace_add_process(job, process);
 	if (!job->from_log && job->machine &&
 	    !perch_machine_process(job->machine, thread, &state, NULL)) {
 		char name[sizeof(state.name) + 1] = "";
@@ -37,7 +36,7 @@ static bool is_argument(const char *field)
 {
 	static const char *const arguments[] = { "pid", "cpu", "group_fd", "flags", "attr" };
 
-	for (size_t i = 0; i < CLI_NR(arguments); i++)
+	for (size_t i = 0; i < TRACE_NR(arguments); i++)
 		if (!strcmp(arguments[i], field))
 			return true;
 	return false;
@@ -139,8 +138,8 @@ static void correct_for_log(const struct perch_open_call *call, const struct per
 		sort_candidates(call, explanation);
 }
 
-static void explain_refusal(struct explain_job *job, const struct explain_caller *caller,
-			    const struct perch_open_call *call, struct perch_machine *machine)
+static void trace_refusal(struct trace_job *job, const struct trace_caller *caller,
+			  const struct perch_open_call *call, struct perch_machine *machine)
 {
 	struct perch_explanation explanation;
 
@@ -152,13 +151,10 @@ static void explain_refusal(struct explain_job *job, const struct explain_caller
 		lower_confidence(call, &explanation);
 	if (job->from_log)
 		correct_for_log(call, machine, &explanation);
-	if (job->json)
-		explain_json_call(job, job->calls, caller, call, &explanation);
-	else
-		explain_print_call(job, job->calls, caller, call, &explanation);
+	job->output->call(job, job->calls, caller, call, &explanation);
 }
 
-static void handle_success(struct explain_job *job, const struct explain_caller *caller,
+static void handle_success(struct trace_job *job, const struct trace_caller *caller,
 			   const struct perch_open_call *call, int fd,
 			   struct perch_machine *machine)
 {
@@ -167,59 +163,54 @@ static void handle_success(struct explain_job *job, const struct explain_caller 
 	struct perch_attr attr;
 	size_t nr = 0;
 
-	if (explain_attr_copy(&attr, call->attr)) {
+	if (trace_copy_attr(&attr, call->attr)) {
 		copy.attr = &attr;
-		nr = perch_lint(&copy, machine, lint, CLI_NR(lint));
+		nr = perch_lint(&copy, machine, lint, TRACE_NR(lint));
 	}
-	if (nr > CLI_NR(lint))
-		nr = CLI_NR(lint);
-	if (job->json)
-		explain_json_success(job, job->calls, caller, call, fd, lint, nr);
-	else
-		explain_print_success(job, job->calls, caller, call, fd, lint, nr);
+	if (nr > TRACE_NR(lint))
+		nr = TRACE_NR(lint);
+	job->output->success(job, job->calls, caller, call, fd, lint, nr);
 }
 
-void explain_handle_open(struct explain_job *job, pid_t process, pid_t thread,
-			 const struct perch_open_call *call, int fd, struct perch_machine *machine)
+void trace_handle_open(struct trace_job *job, pid_t process, pid_t thread,
+		       const struct perch_open_call *call, int fd, struct perch_machine *machine)
 {
-	struct explain_event *group;
+	struct trace_event *group;
 	struct perch_open_call_leader leader;
-	struct explain_caller caller;
+	struct trace_caller caller;
 	struct perch_open_call whole = *call;
 
 	whole.from_log = job->from_log;
 	job->calls++;
-	group = explain_find_event(job->descriptors, process, call->group_fd);
-	if (!whole.leader && explain_get_leader(group, thread, &leader))
+	group = trace_find_event(job->descriptors, process, call->group_fd);
+	if (!whole.leader && trace_get_leader(group, thread, &leader))
 		whole.leader = &leader;
 	if (fd >= 0 && !job->verbose) {
-		explain_add_process(job, process);
+		trace_add_process(job, process);
 	} else {
 		fill_caller(job, process, thread, machine, &caller);
 		if (fd >= 0)
 			handle_success(job, &caller, &whole, fd, machine);
 		else
-			explain_refusal(job, &caller, &whole, machine);
-		explain_flush(job);
+			trace_refusal(job, &caller, &whole, machine);
 	}
 	if (fd >= 0)
-		explain_add_event(job, process, thread, fd, &whole);
+		trace_add_event(job, process, thread, fd, &whole);
 	else
-		explain_handle_refusal(job, process);
+		trace_handle_refusal(job, process);
 }
 
-void explain_handle_filtered_open(struct explain_job *job, pid_t process, pid_t thread,
-				  const struct perch_open_call *call,
-				  enum explain_filter_action action)
+void trace_handle_filtered_open(struct trace_job *job, pid_t process, pid_t thread,
+				const struct perch_open_call *call, enum trace_filter_action action)
 {
 	static const char *const messages[] = {
-		[EXPLAIN_FILTER_KILLS] =
+		[TRACE_FILTER_KILLS] =
 			"a seccomp filter of the process ends it by SIGSYS when it calls "
 			"perf_event_open (SECCOMP_RET_KILL)",
-		[EXPLAIN_FILTER_TRAPS] =
+		[TRACE_FILTER_TRAPS] =
 			"a seccomp filter of the process sends SIGSYS in place of perf_event_open "
 			"(SECCOMP_RET_TRAP)",
-		[EXPLAIN_FILTER_TRACES] =
+		[TRACE_FILTER_TRACES] =
 			"a seccomp filter of the process leaves perf_event_open to a tracer that the "
 			"process does not have (SECCOMP_RET_TRACE)",
 	};
@@ -227,7 +218,7 @@ void explain_handle_filtered_open(struct explain_job *job, pid_t process, pid_t 
 						 .confidence = PERCH_CONFIDENCE_CERTAIN,
 						 .nr_findings = 1 };
 	struct perch_finding *finding = &explanation.finding[0];
-	struct explain_caller caller;
+	struct trace_caller caller;
 
 	job->calls++;
 	job->refused++;
@@ -238,16 +229,12 @@ void explain_handle_filtered_open(struct explain_job *job, pid_t process, pid_t 
 		 "allow perf_event_open where the filter is set%s",
 		 call->errnum ? "" : ", or make the filter return an errno");
 	fill_caller(job, process, thread, NULL, &caller);
-	if (job->json)
-		explain_json_call(job, job->calls, &caller, call, &explanation);
-	else
-		explain_print_call(job, job->calls, &caller, call, &explanation);
-	explain_handle_refusal(job, process);
-	explain_flush(job);
+	job->output->call(job, job->calls, &caller, call, &explanation);
+	trace_handle_refusal(job, process);
 }
 
 /* Updates the event after an operation that succeeded. */
-static void update_event(struct explain_event *event, const struct perch_operation *operation)
+static void update_event(struct trace_event *event, const struct perch_operation *operation)
 {
 	if (operation->kind == PERCH_OPERATION_MMAP && !operation->offset)
 		event->ring_size = operation->length;
@@ -255,19 +242,19 @@ static void update_event(struct explain_event *event, const struct perch_operati
 		event->has_output = operation->other_fd >= 0;
 }
 
-static void fill_event_members(struct perch_operation *operation, const struct explain_event *event)
+static void fill_event_members(struct perch_operation *operation, const struct trace_event *event)
 {
 	if (event->has_attr)
 		operation->attr = &event->attr;
 	operation->pid = event->pid;
 	operation->cpu = event->cpu;
 	operation->flags = event->flags;
-	operation->group_size = explain_group_size(event);
+	operation->group_size = trace_group_size(event);
 	if (!operation->ring_size)
 		operation->ring_size = event->ring_size;
 }
 
-static bool explain_is_read(const struct perch_operation *operation)
+static bool trace_is_read(const struct perch_operation *operation)
 {
 	return operation->kind == PERCH_OPERATION_READ || operation->kind == PERCH_OPERATION_READV;
 }
@@ -286,28 +273,25 @@ static void rename_buffer(const struct perch_operation *operation,
 {
 	struct perch_finding *finding = &explanation->finding[0];
 
-	for (size_t i = 0; explain_is_read(operation) && i < finding->nr_fields; i++)
+	for (size_t i = 0; trace_is_read(operation) && i < finding->nr_fields; i++)
 		if (!strcmp(finding->field[i], "argument"))
 			finding->field[i] = "buf";
 }
 
-static void print_operation(struct explain_job *job, pid_t process, pid_t thread, int fd,
-			    const struct perch_operation *operation, struct perch_machine *machine,
-			    const struct perch_explanation *explanation)
+static void report_operation(struct trace_job *job, pid_t process, pid_t thread, int fd,
+			     const struct perch_operation *operation, struct perch_machine *machine,
+			     const struct perch_explanation *explanation)
 {
-	const struct explain_event *event = explain_find_event(job->descriptors, process, fd);
-	const uint64_t number = event ? event->number : explain_closed_number(job, process, fd);
-	struct explain_caller caller;
+	const struct trace_event *event = trace_find_event(job->descriptors, process, fd);
+	const uint64_t number = event ? event->number : trace_closed_number(job, process, fd);
+	struct trace_caller caller;
 
 	fill_caller(job, process, thread, machine, &caller);
-	if (job->json)
-		explain_json_operation(job, number, event, &caller, fd, operation, explanation);
-	else
-		explain_print_operation(job, number, event, &caller, fd, operation, explanation);
+	job->output->operation(job, number, event, &caller, fd, operation, explanation);
 }
 
-void explain_handle_other_file(struct explain_job *job, pid_t process, pid_t thread, int fd,
-			       const struct perch_operation *operation, const char *file)
+void trace_handle_other_file(struct trace_job *job, pid_t process, pid_t thread, int fd,
+			     const struct perch_operation *operation, const char *file)
 {
 	struct perch_explanation explanation = { .errnum = operation->errnum,
 						 .confidence = PERCH_CONFIDENCE_CERTAIN,
@@ -323,16 +307,15 @@ void explain_handle_other_file(struct explain_job *job, pid_t process, pid_t thr
 	snprintf(finding->message, sizeof(finding->message), "descriptor %d is %s, not an event",
 		 fd, name[0] ? name : "another file");
 	snprintf(finding->remedy, sizeof(finding->remedy), "pass the descriptor of the event");
-	print_operation(job, process, thread, fd, operation, NULL, &explanation);
-	explain_flush(job);
+	report_operation(job, process, thread, fd, operation, NULL, &explanation);
 }
 
-void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thread, int fd,
-			      struct perch_operation *operation, long result,
-			      struct perch_machine *machine)
+void trace_handle_operation(struct trace_job *job, pid_t process, pid_t thread, int fd,
+			    struct perch_operation *operation, long result,
+			    struct perch_machine *machine)
 {
-	struct explain_event *event = explain_find_event(job->descriptors, process, fd);
-	bool ended = explain_is_read(operation) && !operation->errnum && !result && operation->size;
+	struct trace_event *event = trace_find_event(job->descriptors, process, fd);
+	bool ended = trace_is_read(operation) && !operation->errnum && !result && operation->size;
 	struct perch_explanation explanation;
 	struct perch_open_call_leader other;
 
@@ -342,7 +325,7 @@ void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thre
 		return;
 	}
 	if (event && proves_close(operation)) {
-		explain_handle_close(job, process, fd);
+		trace_handle_close(job, process, fd);
 		event = NULL;
 	}
 	if (event)
@@ -351,21 +334,30 @@ void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thre
 	operation->from_log = job->from_log;
 	if (operation->kind == PERCH_OPERATION_IOCTL &&
 	    operation->request == PERCH_IOC_SET_OUTPUT &&
-	    explain_get_leader(explain_find_event(job->descriptors, process, operation->other_fd),
-			       thread, &other))
+	    trace_get_leader(trace_find_event(job->descriptors, process, operation->other_fd),
+			     thread, &other))
 		operation->other = &other;
 	job->operations_refused++;
 	if (!perch_explain_operation(operation, machine, &explanation)) {
 		rename_buffer(operation, &explanation);
-		print_operation(job, process, thread, fd, operation, machine, &explanation);
+		report_operation(job, process, thread, fd, operation, machine, &explanation);
 	}
 	operation->other = NULL;
-	explain_flush(job);
 }
 
-void explain_job_clear(struct explain_job *job)
+void trace_note(struct trace_job *job, const char *format, ...)
 {
-	explain_descriptors_free(job->descriptors);
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	job->output->note(job, text);
+}
+
+void trace_job_clear(struct trace_job *job)
+{
+	trace_descriptors_free(job->descriptors);
 	job->descriptors = NULL;
-	explain_dedup_free(job);
 }

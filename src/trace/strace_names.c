@@ -3,9 +3,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "explain_format.h"
-#include "explain_strace.h"
-#include "options.h"
+#include "names.h"
+#include "strace.h"
 
 /* clang-format off */
 #define PERF(name) { "PERF_" #name, PERCH_##name }
@@ -142,7 +141,7 @@ bool strace_lookup_constant(const struct strace_token *token, uint64_t *value)
 	struct strace_token rest = *token;
 	long bit;
 
-	for (size_t i = 0; i < CLI_NR(names); i++)
+	for (size_t i = 0; i < TRACE_NR(names); i++)
 		if (strace_token_is(token, names[i].name)) {
 			*value = names[i].value;
 			return true;
@@ -150,10 +149,10 @@ bool strace_lookup_constant(const struct strace_token *token, uint64_t *value)
 	if (lookup_bit(*token, value))
 		return true;
 	if (accept_prefix(&rest, "PERF_EVENT_IOC_")) {
-		*value = explain_parse_request(rest.at, rest.length);
+		*value = trace_parse_request(rest.at, rest.length);
 		return *value != 0;
 	}
-	bit = explain_parse_map_constant(token->at, token->length);
+	bit = trace_parse_map_constant(token->at, token->length);
 	*value = bit;
 	return bit >= 0;
 }

@@ -12,8 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "explain_ptrace.h"
-#include "options.h"
+#include "ptrace.h"
 
 #if defined(__x86_64__)
 #define X32 0x40000000u
@@ -53,7 +52,7 @@ static const struct tracee_abi abis[] = {
 
 const struct tracee_abi *tracee_find_abi(uint32_t arch, uint64_t number)
 {
-	for (size_t i = 0; i < CLI_NR(abis); i++) {
+	for (size_t i = 0; i < TRACE_NR(abis); i++) {
 		if (abis[i].arch != arch)
 			continue;
 		/* x32 and x86_64 have the same arch; x32 numbers have bit 30 set */
@@ -165,13 +164,13 @@ static void build(struct tracer_filter *filter, const struct tracee_range *range
 {
 	filter->length = 0;
 	load(filter, offsetof(struct seccomp_data, arch));
-	for (size_t i = 0; i < CLI_NR(abis);) {
+	for (size_t i = 0; i < TRACE_NR(abis);) {
 		unsigned short start = filter->length;
 		uint32_t arch = abis[i].arch;
 
 		skip_unless_equal(filter, arch, 0);
 		load(filter, offsetof(struct seccomp_data, nr));
-		for (; i < CLI_NR(abis) && abis[i].arch == arch; i++) {
+		for (; i < TRACE_NR(abis) && abis[i].arch == arch; i++) {
 			if (range)
 				add_descriptors(filter, &abis[i], range);
 			else

@@ -14,8 +14,7 @@
 #include <linux/seccomp.h>
 #include <perch/abi.h>
 
-#include "explain_ptrace.h"
-#include "options.h"
+#include "ptrace.h"
 
 #define READS_CHECKED 16 /* one of so many successful reads is checked to be of an event */
 #define FILE_NAME_MAX 128
@@ -47,8 +46,8 @@ static enum file get_file(struct tracer *tracer, const struct tracee *thread, in
 	if (!strcmp(target, "anon_inode:[perf_event]"))
 		return FILE_EVENT;
 	if (length < 0 && (errno == EACCES || errno == EPERM))
-		return explain_is_event(tracer->job, thread->process->pid, fd) ? FILE_EVENT
-									       : FILE_UNKNOWN;
+		return trace_is_event(tracer->job, thread->process->pid, fd) ? FILE_EVENT
+									     : FILE_UNKNOWN;
 	return length < 0 && errno == ENOENT ? FILE_CLOSED : FILE_OTHER;
 }
 
@@ -58,9 +57,9 @@ static enum file check_descriptor(struct tracer *tracer, const struct tracee *th
 	const enum file file = get_file(tracer, thread, fd);
 
 	if (file == FILE_CLOSED)
-		explain_handle_close(tracer->job, thread->process->pid, fd);
+		trace_handle_close(tracer->job, thread->process->pid, fd);
 	else if (file == FILE_OTHER)
-		explain_handle_reuse(tracer->job, thread->process->pid, fd);
+		trace_handle_reuse(tracer->job, thread->process->pid, fd);
 	return file;
 }
 
@@ -147,7 +146,7 @@ static bool is_relevant(struct tracer *tracer, const struct tracee *thread)
 		/* fall through */
 	case TRACEE_SYSCALL_READ:
 	case TRACEE_SYSCALL_READV:
-		return explain_concerns_events(tracer->job, thread->process->pid, fd) ||
+		return trace_concerns_events(tracer->job, thread->process->pid, fd) ||
 		       get_file(tracer, thread, fd) == FILE_EVENT;
 	case TRACEE_SYSCALL_SECCOMP:
 		return sets_mode(call);
@@ -191,8 +190,8 @@ static void skip_unless_own_stop(struct tracer *tracer, struct tracee *thread, b
 		return;
 	thread->skipped = tracee_skip_syscall(thread->tid);
 	if (!thread->skipped && !tracer->trace_noted)
-		cli_note(
-			EXPLAIN_COMMAND,
+		trace_note(
+			tracer->job,
 			"a seccomp filter of process %d wants a tracer (SECCOMP_RET_TRACE): its system "
 			"calls fail with ENOSYS without perch explain, and are made with it",
 			thread->process->pid);
@@ -260,8 +259,8 @@ void tracer_handle_killed_open(struct tracer *tracer, struct tracee *thread, boo
 	const struct perch_open_call call = get_open_call(tracer, thread, 0);
 
 	thread->trapped = false;
-	explain_handle_filtered_open(tracer->job, thread->process->pid, thread->tid, &call,
-				     ended ? EXPLAIN_FILTER_KILLS : EXPLAIN_FILTER_TRAPS);
+	trace_handle_filtered_open(tracer->job, thread->process->pid, thread->tid, &call,
+				   ended ? TRACE_FILTER_KILLS : TRACE_FILTER_TRAPS);
 	tracer_end_open(tracer, thread);
 }
 
@@ -274,8 +273,8 @@ static void handle_open(struct tracer *tracer, struct tracee *thread, int64_t re
 		return;
 	}
 	if (thread->skipped && call.errnum == ENOSYS) {
-		explain_handle_filtered_open(tracer->job, thread->process->pid, thread->tid, &call,
-					     EXPLAIN_FILTER_TRACES);
+		trace_handle_filtered_open(tracer->job, thread->process->pid, thread->tid, &call,
+					   TRACE_FILTER_TRACES);
 		return;
 	}
 	check_descriptor(tracer, thread, call.group_fd);
@@ -287,8 +286,8 @@ static void handle_open(struct tracer *tracer, struct tracee *thread, int64_t re
 		tracer_add_descriptor(tracer, thread, result >= 0 ? (int)result : -1);
 	perch_machine_set_process(tracer->machine, thread->tid);
 	tracer->target = call.errnum ? thread : NULL;
-	explain_handle_open(tracer->job, thread->process->pid, thread->tid, &call,
-			    call.errnum ? -1 : (int)result, tracer->machine);
+	trace_handle_open(tracer->job, thread->process->pid, thread->tid, &call,
+			  call.errnum ? -1 : (int)result, tracer->machine);
 	tracer_end_injection(tracer);
 	tracer->target = NULL;
 }
@@ -360,7 +359,7 @@ static bool concerns_events(struct tracer *tracer, const struct tracee *thread, 
 			    int64_t result, bool *is_other)
 {
 	const struct tracee_syscall *call = &thread->syscall;
-	const bool recorded = explain_concerns_events(tracer->job, thread->process->pid, fd);
+	const bool recorded = trace_concerns_events(tracer->job, thread->process->pid, fd);
 
 	/* a read of another file may succeed too: then its number must not be checked any more */
 	if (result > 0 && call->kind != TRACEE_SYSCALL_MMAP && recorded &&
@@ -419,13 +418,13 @@ static void handle_operation(struct tracer *tracer, struct tracee *thread, int64
 	}
 	if (is_other) {
 		read_link(thread, fd, file);
-		explain_handle_other_file(tracer->job, thread->process->pid, thread->tid, fd,
-					  &operation, file);
+		trace_handle_other_file(tracer->job, thread->process->pid, thread->tid, fd,
+					&operation, file);
 		return;
 	}
 	perch_machine_set_process(tracer->machine, thread->tid);
-	explain_handle_operation(tracer->job, thread->process->pid, thread->tid, fd, &operation,
-				 result, tracer->machine);
+	trace_handle_operation(tracer->job, thread->process->pid, thread->tid, fd, &operation,
+			       result, tracer->machine);
 }
 
 /* A process with a filter cannot enter the strict mode. */
@@ -433,8 +432,8 @@ static void note_strict_mode(struct tracer *tracer, const struct tracee *thread)
 {
 	if (tracer->strict_noted || !count_filters(tracer, thread))
 		return;
-	cli_note(
-		EXPLAIN_COMMAND,
+	trace_note(
+		tracer->job,
 		"seccomp strict mode (SECCOMP_MODE_STRICT) fails with EINVAL in process %d, because "
 		"perch explain has installed a filter: attach to the running process with -p instead",
 		thread->process->pid);

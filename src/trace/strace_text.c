@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "explain_strace.h"
+#include "strace.h"
 
 void strace_skip_spaces(struct strace_text *text)
 {

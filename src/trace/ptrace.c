@@ -17,8 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "explain_ptrace.h"
-#include "options.h"
+#include "ptrace.h"
 
 static volatile sig_atomic_t stopped;	    /* by a signal after the end of the program */
 static volatile sig_atomic_t alarm_expired; /* print a note about remaining processes */
@@ -50,7 +49,7 @@ static void catch_signals(void)
 	const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 
 	signal(SIGPIPE, SIG_IGN);
-	for (size_t i = 0; i < CLI_NR(numbers); i++)
+	for (size_t i = 0; i < TRACE_NR(numbers); i++)
 		sigaction(numbers[i], &action, NULL);
 }
 
@@ -64,12 +63,16 @@ static int install_filter(struct sock_fprog *program)
 	return errno;
 }
 
-static void set_up_child(void *context)
+void trace_program_prepare(void *context)
 {
-	struct tracer_child_setup *setup = context;
+	const struct tracer *tracer = context;
+	struct tracer_child_setup *setup = tracer->setup;
 	struct sock_fprog program = { setup->filter.length, setup->filter.code };
-	int error = install_filter(&program);
+	int error;
 
+	if (tracer->every_syscall)
+		return;
+	error = install_filter(&program);
 	if (error == EACCES && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
 		setup->no_new_privs = true;
 		error = install_filter(&program);
@@ -103,13 +106,12 @@ static bool is_refused_by_filter(void)
 static void handle_first_exec(struct tracer *tracer)
 {
 	const struct tracer_child_setup *setup = tracer->setup;
-	struct perch_error err;
 
-	cli_program_finish_release(&tracer->program, &err); /* end of file: exec succeeded */
+	tracer->program_executed = true;
 	if (setup->error && !tracer->every_syscall) {
 		tracer->every_syscall = true;
-		cli_note(
-			EXPLAIN_COMMAND,
+		trace_note(
+			tracer->job,
 			"every system call of the program stops, which is slow: a seccomp filter cannot be "
 			"installed (%s)",
 			strerror(setup->error));
@@ -132,8 +134,8 @@ static void resume_unknown(struct tracer *tracer, pid_t tid, int status)
 	const bool deliver = !event && signal != TRACEE_SYSCALL_STOP;
 
 	if (!tracer->memory_noted)
-		cli_note(EXPLAIN_COMMAND,
-			 "no memory to trace thread %d: its system calls are not explained", tid);
+		trace_note(tracer->job,
+			   "no memory to trace thread %d: its system calls are not explained", tid);
 	tracer->memory_noted = true;
 	if (event == PTRACE_EVENT_STOP && is_stop_signal(signal))
 		ptrace(PTRACE_LISTEN, tid, NULL, NULL);
@@ -153,7 +155,7 @@ static void handle_exec(struct tracer *tracer, pid_t tid, int status)
 		return;
 	}
 	thread->running = false;
-	explain_handle_exec(tracer->job, thread->process->pid);
+	trace_handle_exec(tracer->job, thread->process->pid);
 	tracer_check_set_uid(tracer, tid);
 	tracer_resume(tracer, thread, 0);
 }
@@ -222,7 +224,7 @@ static void handle_end(struct tracer *tracer, pid_t tid, int status)
 
 	if (thread && was_killed_in_open(thread, status))
 		tracer_handle_killed_open(tracer, thread, true);
-	if (tid == tracer->program.pid) {
+	if (tid == tracer->program) {
 		tracer->program_ended = true;
 		tracer->program_status = status;
 		program_pid = 0;
@@ -240,7 +242,7 @@ static void handle_status(struct tracer *tracer, pid_t tid, int status)
 		return;
 	}
 	if (status >> 16 == PTRACE_EVENT_EXEC) {
-		if (tid == tracer->program.pid && tracer->program.failure >= 0)
+		if (tid == tracer->program && !tracer->program_executed)
 			handle_first_exec(tracer);
 		handle_exec(tracer, tid, status);
 		return;
@@ -265,8 +267,8 @@ static void print_remaining(struct tracer *tracer)
 {
 	alarm_expired = 0;
 	if (tracer->program_ended && tracer->nr_threads)
-		cli_note(
-			EXPLAIN_COMMAND,
+		trace_note(
+			tracer->job,
 			"the program has ended, waiting for its child processes; Ctrl-C detaches them, and "
 			"perf_event_open then fails in them (ENOSYS)");
 }
@@ -285,7 +287,7 @@ static void run_loop(struct tracer *tracer)
 		if (tid < 0)
 			break; /* no tracee is left */
 		handle_status(tracer, tid, status);
-		if (tid == tracer->program.pid && tracer->program_ended)
+		if (tid == tracer->program && tracer->program_ended)
 			alarm(1);
 	}
 	alarm(0);
@@ -293,100 +295,87 @@ static void run_loop(struct tracer *tracer)
 		tracer_detach(tracer);
 }
 
-int explain_trace_process(struct explain_job *job, pid_t pid)
+int trace_process(struct trace_job *job, pid_t pid, struct perch_error *err)
 {
-	struct tracer tracer = { .job = job,
-				 .every_syscall = true,
-				 .program = { .pid = -1, .go = -1, .failure = -1 } };
-	struct perch_error err;
-	int rc;
+	struct tracer tracer = { .job = job, .every_syscall = true, .program = -1 };
+	int rc = tracer_init_injection(&tracer, err);
 
-	rc = tracer_init_injection(&tracer, &err);
 	catch_signals();
 	if (!rc)
-		rc = tracer_attach(&tracer, pid, &err);
+		rc = tracer_attach(&tracer, pid, err);
 	if (!rc)
 		run_loop(&tracer);
-	else
-		cli_error(EXPLAIN_COMMAND, &err);
 	tracer_free(&tracer);
-	return rc ? CLI_EXIT_FAILURE : 0;
+	return rc;
 }
 
-/* Starts the program and seizes it. */
-static int start(struct tracer *tracer, char **arguments, struct perch_error *err)
+static int set_up_program(struct tracer *tracer, struct perch_error *err)
 {
-	int rc = tracer_init_injection(tracer, err);
+	int rc;
 
+	tracer->setup = mmap(NULL, sizeof(*tracer->setup), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (tracer->setup == MAP_FAILED) {
+		tracer->setup = NULL;
+		return perch_error_set(err, errno, PERCH_ERROR_NO_MEMORY,
+				       "no memory to trace the program: %s", strerror(errno));
+	}
+	rc = tracer_init_injection(tracer, err);
 	if (rc)
 		return rc;
 	tracer_filter_syscalls(&tracer->setup->filter);
 	tracer->every_syscall = is_refused_by_filter();
 	if (tracer->every_syscall)
-		cli_note(
-			EXPLAIN_COMMAND,
+		trace_note(
+			tracer->job,
 			"every system call of the program stops, which is slow: a seccomp filter of this "
 			"process refuses perf_event_open before the filter of perch runs");
-	rc = cli_program_start_prepared(&tracer->program, arguments,
-					tracer->every_syscall ? NULL : set_up_child, tracer->setup,
-					err);
-	if (rc)
-		return rc;
-	if (ptrace(PTRACE_SEIZE, tracer->program.pid, NULL,
-		   (void *)(TRACER_OPTIONS | PTRACE_O_EXITKILL))) {
-		rc = tracer_ptrace_error(tracer, 0, errno, err);
-		cli_program_cancel(&tracer->program);
-		return rc;
-	}
-	if (!tracer_add(tracer, tracer->program.pid, 0)) {
-		cli_program_cancel(&tracer->program);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to trace the program");
-	}
-	program_pid = tracer->program.pid;
-	catch_signals();
-	cli_program_begin_release(&tracer->program);
 	return 0;
 }
 
-/* Returns the exit status after the end of the program. */
-static int exit_status(struct tracer *tracer)
+int trace_program_new(struct trace_job *job, struct tracer **out, struct perch_error *err)
 {
-	struct perch_error err;
+	struct tracer *tracer = calloc(1, sizeof(*tracer));
 	int rc;
 
-	if (tracer->program.failure < 0)
-		return cli_program_status(tracer->program_status);
-	rc = cli_program_finish_release(&tracer->program, &err); /* exec failed */
-	if (!rc)
-		return cli_program_status(tracer->program_status);
-	tracer->job->start_failed = true;
-	cli_error(EXPLAIN_COMMAND, &err);
-	return cli_program_exit_status(-rc);
+	*out = NULL;
+	if (!tracer)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to trace the program");
+	tracer->job = job;
+	tracer->program = -1;
+	rc = set_up_program(tracer, err);
+	if (rc)
+		trace_program_free(tracer);
+	else
+		*out = tracer;
+	return rc;
 }
 
-int explain_trace_program(struct explain_job *job, char **arguments)
+int trace_program_seize(struct tracer *tracer, pid_t pid, struct perch_error *err)
 {
-	struct tracer tracer = { .job = job, .program = { .pid = -1, .go = -1, .failure = -1 } };
-	struct perch_error err;
-	int status;
+	if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)(TRACER_OPTIONS | PTRACE_O_EXITKILL)))
+		return tracer_ptrace_error(tracer, 0, errno, err);
+	if (!tracer_add(tracer, pid, 0))
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to trace the program");
+	tracer->program = program_pid = pid;
+	catch_signals();
+	return 0;
+}
 
-	job->start_failed = true;
-	tracer.setup = mmap(NULL, sizeof(*tracer.setup), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (tracer.setup == MAP_FAILED) {
-		perch_error_set(&err, errno, PERCH_ERROR_NO_MEMORY,
-				"no memory to trace the program: %s", strerror(errno));
-		return cli_error(EXPLAIN_COMMAND, &err);
-	}
-	if (start(&tracer, arguments, &err)) {
-		status = cli_error(EXPLAIN_COMMAND, &err);
-	} else {
-		job->start_failed = false;
-		run_loop(&tracer);
-		status = exit_status(&tracer);
-	}
-	tracer_free(&tracer);
-	munmap(tracer.setup, sizeof(*tracer.setup));
-	return status;
+int trace_program_run(struct tracer *tracer)
+{
+	run_loop(tracer);
+	return tracer->program_status;
+}
+
+void trace_program_free(struct tracer *tracer)
+{
+	if (!tracer)
+		return;
+	tracer_free(tracer);
+	if (tracer->setup)
+		munmap(tracer->setup, sizeof(*tracer->setup));
+	free(tracer);
 }

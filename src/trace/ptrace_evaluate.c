@@ -14,8 +14,7 @@
 #include <sys/ptrace.h>
 #include <perch/abi.h>
 
-#include "explain_ptrace.h"
-#include "options.h"
+#include "ptrace.h"
 
 #define STEPS_MAX 100000 /* of all ways of one system call */
 #define DEPTH_MAX 64	 /* jumps on one way that depend on an unknown value */
@@ -109,7 +108,7 @@ static bool execute(const struct evaluation *evaluation, const struct sock_filte
 			*target = constant(sizeof(struct seccomp_data));
 		else if (mode == BPF_MEM && k < BPF_MEMWORDS)
 			*target = state->memory[k];
-		else if (mode == BPF_ABS && k % 4 == 0 && k / 4 < CLI_NR(evaluation->input))
+		else if (mode == BPF_ABS && k % 4 == 0 && k / 4 < TRACE_NR(evaluation->input))
 			*target = evaluation->input[k / 4];
 		else
 			return false;
@@ -199,7 +198,7 @@ bool tracer_filter_may_refuse(const struct tracer_filter_program *program,
 		PERCH_IOC_PAUSE_OUTPUT, PERCH_IOC_QUERY_BPF, PERCH_IOC_MODIFY_ATTRIBUTES,
 	};
 
-	for (size_t i = 0; i < CLI_NR(requests); i++)
+	for (size_t i = 0; i < TRACE_NR(requests); i++)
 		if (may_refuse(program, abi, abi->ioctl, 1, requests[i]))
 			return true;
 	return may_refuse(program, abi, abi->perf_event_open, -1, 0) ||

@@ -6,9 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "explain_format.h"
-#include "explain_strace.h"
-#include "options.h"
+#include "names.h"
+#include "strace.h"
 
 struct result {
 	long long value;
@@ -34,8 +33,8 @@ static int read_errno(struct strace_text *text)
 
 	strace_skip_spaces(text);
 	name = strace_read_identifier(text);
-	errnum = explain_parse_errno(name.at, name.length);
-	for (size_t i = 0; i < CLI_NR(before) && !errnum; i++) {
+	errnum = trace_parse_errno(name.at, name.length);
+	for (size_t i = 0; i < TRACE_NR(before) && !errnum; i++) {
 		const char *found =
 			memmem(text->at, text->end - text->at, before[i], strlen(before[i]));
 		struct strace_text number = { found ? found + strlen(before[i]) : NULL, text->end };
@@ -146,14 +145,14 @@ static bool may_be_filtered(const struct result *result)
 
 static bool handle_open(const struct caller *caller, const struct open *open)
 {
-	struct explain_job *job = caller->log->job;
+	struct trace_job *job = caller->log->job;
 
 	if (open->result.unknown)
 		return true;
 	if (open->result.value > INT32_MAX)
 		return false;
-	explain_handle_open(job, caller->process, caller->thread, &open->call,
-			    open->result.errnum ? -1 : (int)open->result.value, job->machine);
+	trace_handle_open(job, caller->process, caller->thread, &open->call,
+			  open->result.errnum ? -1 : (int)open->result.value, job->machine);
 	return true;
 }
 
@@ -182,9 +181,9 @@ void strace_end_open(struct strace_log *log, pid_t thread, enum strace_open_end 
 	if (!read_open(&text, &open))
 		log->job->unreadable++;
 	else if (end != STRACE_OPEN_RETURNED)
-		explain_handle_filtered_open(log->job, caller.process, thread, &open.call,
-					     end == STRACE_OPEN_KILLED ? EXPLAIN_FILTER_KILLS
-								       : EXPLAIN_FILTER_TRAPS);
+		trace_handle_filtered_open(log->job, caller.process, thread, &open.call,
+					   end == STRACE_OPEN_KILLED ? TRACE_FILTER_KILLS
+								     : TRACE_FILTER_TRAPS);
 	else if (!handle_open(&caller, &open))
 		log->job->unreadable++;
 	free(held);
@@ -199,13 +198,13 @@ void strace_end_opens(struct strace_log *log)
 static void handle_operation(const struct caller *caller, int fd, struct perch_operation *operation,
 			     const struct result *result)
 {
-	struct explain_job *job = caller->log->job;
+	struct trace_job *job = caller->log->job;
 
 	if (result->unknown)
 		return;
 	operation->errnum = result->errnum;
-	explain_handle_operation(job, caller->process, caller->thread, fd, operation, result->value,
-				 job->machine);
+	trace_handle_operation(job, caller->process, caller->thread, fd, operation, result->value,
+			       job->machine);
 }
 
 /* PERF_EVENT_IOC_PERIOD, _IOC(_IOC_NONE, 0x24, 0x37, 0), 0x2437. Returns false for requests of
@@ -220,7 +219,7 @@ static bool read_request(struct strace_text *text, unsigned long *request)
 		*request = part[0];
 		return true;
 	}
-	for (size_t i = 0; i < CLI_NR(part); i++)
+	for (size_t i = 0; i < TRACE_NR(part); i++)
 		if (i ? !next_value(text, &part[i]) : !strace_read_value(text, &part[i], NULL))
 			return false;
 	*request = _IOC(part[0] & 3, part[1] & 0xff, part[2] & 0xff, part[3] & 0x3fff);
@@ -255,7 +254,7 @@ static void read_argument(struct strace_text *text, struct perch_operation *oper
 static bool on_ioctl(const struct caller *caller, struct strace_text text)
 {
 	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL, .other_fd = -1 };
-	struct explain_job *job = caller->log->job;
+	struct trace_job *job = caller->log->job;
 	struct result result;
 	char filter[4096];
 	bool is_other;
@@ -265,7 +264,7 @@ static bool on_ioctl(const struct caller *caller, struct strace_text text)
 		return false;
 	if (!read_request(&text, &operation.request) ||
 	    (_IOC_TYPE(operation.request) != '$' && is_other) ||
-	    (_IOC_TYPE(operation.request) != '$' && !explain_is_event(job, caller->process, fd)))
+	    (_IOC_TYPE(operation.request) != '$' && !trace_is_event(job, caller->process, fd)))
 		return true;
 	strace_skip_value(&text);
 	if (strace_accept_comma(&text))
@@ -279,10 +278,10 @@ static bool on_ioctl(const struct caller *caller, struct strace_text text)
 /* After EBADF, also a descriptor that was an event, and -1 after a refused open call. */
 static bool concerns_events(const struct caller *caller, int fd, const struct result *result)
 {
-	const struct explain_job *job = caller->log->job;
+	const struct trace_job *job = caller->log->job;
 
-	return explain_is_event(job, caller->process, fd) ||
-	       (result->errnum == EBADF && explain_concerns_events(job, caller->process, fd));
+	return trace_is_event(job, caller->process, fd) ||
+	       (result->errnum == EBADF && trace_concerns_events(job, caller->process, fd));
 }
 
 static bool on_read(const struct caller *caller, struct strace_text text)
@@ -294,7 +293,7 @@ static bool on_read(const struct caller *caller, struct strace_text text)
 	int fd;
 
 	if (!read_descriptor(&text, &fd, &is_other) || is_other ||
-	    !explain_concerns_events(caller->log->job, caller->process, fd))
+	    !trace_concerns_events(caller->log->job, caller->process, fd))
 		return true;
 	if (!strace_accept_comma(&text))
 		return false;
@@ -320,7 +319,7 @@ static bool on_readv(const struct caller *caller, struct strace_text text)
 	int fd;
 
 	if (!read_descriptor(&text, &fd, &is_other) || is_other ||
-	    !explain_concerns_events(caller->log->job, caller->process, fd))
+	    !trace_concerns_events(caller->log->job, caller->process, fd))
 		return true;
 	if (!strace_accept_comma(&text))
 		return false;
@@ -363,7 +362,7 @@ static bool on_map(const struct caller *caller, struct strace_text text)
 	if (!strace_accept_comma(&text) || !read_descriptor(&text, &fd, &is_other))
 		return false;
 	if (is_other || flags & MAP_ANONYMOUS ||
-	    !explain_concerns_events(caller->log->job, caller->process, fd))
+	    !trace_concerns_events(caller->log->job, caller->process, fd))
 		return true;
 	if (!next_value(&text, &operation.offset) || !read_result(&text, &result))
 		return false;
@@ -385,7 +384,7 @@ static bool on_close(const struct caller *caller, struct strace_text text)
 	if (!read_descriptor(&text, &fd, &is_other) || !read_result(&text, &result))
 		return false;
 	if (!result.errnum)
-		explain_handle_close(caller->log->job, caller->process, fd);
+		trace_handle_close(caller->log->job, caller->process, fd);
 	return true;
 }
 
@@ -407,7 +406,7 @@ static bool on_clone(const struct caller *caller, struct strace_text text)
 	if (strace_was_adopted(caller->log, child))
 		return true; /* and it may have closed descriptors since */
 	strace_add_thread(caller->log, child, child);
-	explain_handle_fork(caller->log->job, caller->process, child);
+	trace_handle_fork(caller->log->job, caller->process, child);
 	return true;
 }
 
@@ -418,7 +417,7 @@ static bool on_exec(const struct caller *caller, struct strace_text text)
 	if (!skip_to_result(&text, &result))
 		return false;
 	if (!result.unknown && !result.errnum)
-		explain_handle_exec(caller->log->job, caller->process);
+		trace_handle_exec(caller->log->job, caller->process);
 	return true;
 }
 
@@ -431,7 +430,7 @@ static bool on_descriptor(const struct caller *caller, struct strace_text text)
 
 	if (skip_to_result(&text, &result) && !result.unknown && !result.errnum &&
 	    result.value <= INT32_MAX)
-		explain_handle_reuse(caller->log->job, caller->process, (int)result.value);
+		trace_handle_reuse(caller->log->job, caller->process, (int)result.value);
 	return true;
 }
 
@@ -471,7 +470,7 @@ static const struct {
 
 bool strace_is_relevant(const struct strace_token *name)
 {
-	for (size_t i = 0; i < CLI_NR(handlers); i++)
+	for (size_t i = 0; i < TRACE_NR(handlers); i++)
 		if (strace_token_is(name, handlers[i].name))
 			return true;
 	return false;
@@ -482,7 +481,7 @@ bool strace_parse_syscall(struct strace_log *log, pid_t thread, const struct str
 {
 	struct caller caller = { log, strace_thread_process(log, thread), thread };
 
-	for (size_t i = 0; i < CLI_NR(handlers); i++)
+	for (size_t i = 0; i < TRACE_NR(handlers); i++)
 		if (strace_token_is(name, handlers[i].name))
 			return handlers[i].handler(&caller, text);
 	return true;

@@ -13,7 +13,7 @@
 #include <sys/ptrace.h>
 #include <cmocka.h>
 
-#include "cli/explain/explain_ptrace.h"
+#include "trace/ptrace.h"
 
 #define STMT(code, k)	      BPF_STMT(code, k)
 #define JUMP(test, k, jt, jf) BPF_JUMP(BPF_JMP | (test) | BPF_K, k, jt, jf)

@@ -4,8 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "explain_format.h"
-#include "options.h"
+#include "names.h"
 
 /* clang-format off */
 #define ERRNO(name) { #name, name }
@@ -154,18 +153,18 @@ static const struct name requests[] = {
 	REQUEST(SET_BPF), REQUEST(PAUSE_OUTPUT), REQUEST(QUERY_BPF),  REQUEST(MODIFY_ATTRIBUTES),
 };
 
-const char *explain_format_errno(int errnum, char *buffer, size_t size)
+const char *trace_format_errno(int errnum, char *buffer, size_t size)
 {
-	for (size_t i = 0; i < CLI_NR(errnos); i++)
+	for (size_t i = 0; i < TRACE_NR(errnos); i++)
 		if (errnos[i].errnum == errnum)
 			return errnos[i].name;
 	snprintf(buffer, size, "errno %d", errnum);
 	return buffer;
 }
 
-int explain_parse_errno(const char *name, size_t length)
+int trace_parse_errno(const char *name, size_t length)
 {
-	for (size_t i = 0; i < CLI_NR(errnos); i++)
+	for (size_t i = 0; i < TRACE_NR(errnos); i++)
 		if (strlen(errnos[i].name) == length && !memcmp(errnos[i].name, name, length))
 			return errnos[i].errnum;
 	return 0;
@@ -191,19 +190,19 @@ static const char *format_bits(const struct name *names, size_t nr, unsigned lon
 	return buffer;
 }
 
-const char *explain_format_open_flags(unsigned long flags, char *buffer, size_t size)
+const char *trace_format_open_flags(unsigned long flags, char *buffer, size_t size)
 {
-	return format_bits(open_flags, CLI_NR(open_flags), flags, buffer, size);
+	return format_bits(open_flags, TRACE_NR(open_flags), flags, buffer, size);
 }
 
-const char *explain_format_protection(int protection, char *buffer, size_t size)
+const char *trace_format_protection(int protection, char *buffer, size_t size)
 {
-	return format_bits(protections, CLI_NR(protections), (unsigned)protection, buffer, size);
+	return format_bits(protections, TRACE_NR(protections), (unsigned)protection, buffer, size);
 }
 
-const char *explain_format_map_flags(int flags, char *buffer, size_t size)
+const char *trace_format_map_flags(int flags, char *buffer, size_t size)
 {
-	return format_bits(map_flags, CLI_NR(map_flags), (unsigned)flags, buffer, size);
+	return format_bits(map_flags, TRACE_NR(map_flags), (unsigned)flags, buffer, size);
 }
 
 static const struct name *find(const struct name *names, size_t nr, const char *name, size_t length)
@@ -214,18 +213,18 @@ static const struct name *find(const struct name *names, size_t nr, const char *
 	return NULL;
 }
 
-long explain_parse_map_constant(const char *name, size_t length)
+long trace_parse_map_constant(const char *name, size_t length)
 {
-	const struct name *found = find(protections, CLI_NR(protections), name, length);
+	const struct name *found = find(protections, TRACE_NR(protections), name, length);
 
 	if (!found)
-		found = find(map_flags, CLI_NR(map_flags), name, length);
+		found = find(map_flags, TRACE_NR(map_flags), name, length);
 	return found ? (long)found->value : -1;
 }
 
-const char *explain_format_request(unsigned long request, char *buffer, size_t size)
+const char *trace_format_request(unsigned long request, char *buffer, size_t size)
 {
-	for (size_t i = 0; i < CLI_NR(requests); i++)
+	for (size_t i = 0; i < TRACE_NR(requests); i++)
 		if ((uint32_t)requests[i].value == (uint32_t)request) {
 			snprintf(buffer, size, "PERF_EVENT_IOC_%s", requests[i].name);
 			return buffer;
@@ -234,14 +233,14 @@ const char *explain_format_request(unsigned long request, char *buffer, size_t s
 	return buffer;
 }
 
-unsigned long explain_parse_request(const char *name, size_t length)
+unsigned long trace_parse_request(const char *name, size_t length)
 {
-	const struct name *found = find(requests, CLI_NR(requests), name, length);
+	const struct name *found = find(requests, TRACE_NR(requests), name, length);
 
 	return found ? found->value : 0;
 }
 
-const char *explain_operation_name(enum perch_operation_kind kind)
+const char *trace_operation_name(enum perch_operation_kind kind)
 {
 	static const char *const names[] = {
 		[PERCH_OPERATION_MMAP] = "mmap",   [PERCH_OPERATION_IOCTL] = "ioctl",

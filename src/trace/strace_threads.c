@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "explain_strace.h"
-#include "options.h"
+#include "strace.h"
 
 #define THREADS_MAX    65536
 #define UNFINISHED_MAX (16u << 20) /* bytes of unfinished system calls in all threads */
@@ -72,7 +71,7 @@ static bool is_making_child(const struct strace_thread *thread)
 {
 	static const char *const calls[] = { "clone(", "clone3(", "fork(", "vfork(" };
 
-	for (size_t i = 0; thread->unfinished && !thread->open_held && i < CLI_NR(calls); i++)
+	for (size_t i = 0; thread->unfinished && !thread->open_held && i < TRACE_NR(calls); i++)
 		if (!strncmp(thread->unfinished, calls[i], strlen(calls[i])))
 			return true;
 	return false;
@@ -102,7 +101,7 @@ void strace_adopt_thread(struct strace_log *log, pid_t tid)
 	if (is_thread)
 		child->process = process;
 	else
-		explain_handle_fork(log->job, process, tid);
+		trace_handle_fork(log->job, process, tid);
 }
 
 bool strace_was_adopted(struct strace_log *log, pid_t tid)
@@ -143,7 +142,7 @@ void strace_remove_thread(struct strace_log *log, pid_t tid)
 	struct strace_thread *thread = find_thread(log, tid);
 
 	if (strace_thread_process(log, tid) == tid)
-		explain_handle_exit(log->job, tid);
+		trace_handle_exit(log->job, tid);
 	if (thread)
 		remove_thread(log, thread);
 }

@@ -9,14 +9,14 @@
 
 #include "base/array.h"
 #include "base/hash_table.h"
-#include "explain_descriptors.h"
+#include "descriptors.h"
 
 #define DESCRIPTORS_MAX (1u << 20) /* of all processes; further ones are not recorded */
 
 struct descriptor {
 	int fd;
-	struct explain_event *event; /* NULL: it was closed, and nothing else has its number */
-	uint64_t number;	     /* of its open call */
+	struct trace_event *event; /* NULL: it was closed, and nothing else has its number */
+	uint64_t number;	   /* of its open call */
 };
 
 struct process {
@@ -26,7 +26,7 @@ struct process {
 	struct descriptor *descriptor; /* sorted by fd */
 };
 
-struct explain_descriptors {
+struct trace_descriptors {
 	struct process **process;
 	size_t nr_processes, capacity;
 	struct perch__hash_table by_pid;
@@ -35,7 +35,7 @@ struct explain_descriptors {
 	bool has_first, several;
 };
 
-static struct explain_descriptors *get_table(struct explain_job *job)
+static struct trace_descriptors *get_table(struct trace_job *job)
 {
 	if (!job->descriptors) {
 		job->descriptors = calloc(1, sizeof(*job->descriptors));
@@ -45,9 +45,9 @@ static struct explain_descriptors *get_table(struct explain_job *job)
 	return job->descriptors;
 }
 
-bool explain_add_process(struct explain_job *job, pid_t process)
+bool trace_add_process(struct trace_job *job, pid_t process)
 {
-	struct explain_descriptors *table = get_table(job);
+	struct trace_descriptors *table = get_table(job);
 
 	if (!table)
 		return false;
@@ -58,7 +58,7 @@ bool explain_add_process(struct explain_job *job, pid_t process)
 	return table->several;
 }
 
-static uint64_t hash_pid(const struct explain_descriptors *table, pid_t pid)
+static uint64_t hash_pid(const struct trace_descriptors *table, pid_t pid)
 {
 	return perch__hash_integer(table->by_pid.seed, (uint32_t)pid);
 }
@@ -70,13 +70,13 @@ static bool has_pid(const void *processes, uint32_t index, const void *pid)
 	return process[index]->pid == *(const pid_t *)pid;
 }
 
-static uint32_t find_index(const struct explain_descriptors *table, pid_t pid)
+static uint32_t find_index(const struct trace_descriptors *table, pid_t pid)
 {
 	return perch__hash_find(&table->by_pid, hash_pid(table, pid), has_pid, table->process,
 				&pid);
 }
 
-static struct process *find_process(const struct explain_descriptors *table, pid_t pid)
+static struct process *find_process(const struct trace_descriptors *table, pid_t pid)
 {
 	uint32_t index = table ? find_index(table, pid) : PERCH__HASH_NONE;
 
@@ -84,7 +84,7 @@ static struct process *find_process(const struct explain_descriptors *table, pid
 }
 
 /* Adds the process if it is new. Returns NULL if out of memory. */
-static struct process *get_process(struct explain_descriptors *table, pid_t pid)
+static struct process *get_process(struct trace_descriptors *table, pid_t pid)
 {
 	struct process *process = find_process(table, pid);
 
@@ -124,7 +124,7 @@ static bool has(const struct process *process, size_t position, int fd)
 	return position < process->nr && process->descriptor[position].fd == fd;
 }
 
-struct explain_event *explain_find_event(const struct explain_descriptors *table, pid_t pid, int fd)
+struct trace_event *trace_find_event(const struct trace_descriptors *table, pid_t pid, int fd)
 {
 	const struct process *process = fd >= 0 ? find_process(table, pid) : NULL;
 	size_t position;
@@ -135,14 +135,14 @@ struct explain_event *explain_find_event(const struct explain_descriptors *table
 	return has(process, position, fd) ? process->descriptor[position].event : NULL;
 }
 
-static void drop_reference(struct explain_event *event)
+static void drop_reference(struct trace_event *event)
 {
 	if (!--event->references)
 		free(event);
 }
 
 /* A member that is closed leaves its group. */
-static void drop_descriptor(struct explain_event *event)
+static void drop_descriptor(struct trace_event *event)
 {
 	if (!--event->descriptors && event->leader) {
 		event->leader->members--;
@@ -152,7 +152,7 @@ static void drop_descriptor(struct explain_event *event)
 	drop_reference(event);
 }
 
-static void remove_at(struct explain_descriptors *table, struct process *process, size_t position)
+static void remove_at(struct trace_descriptors *table, struct process *process, size_t position)
 {
 	if (process->descriptor[position].event)
 		drop_descriptor(process->descriptor[position].event);
@@ -162,7 +162,7 @@ static void remove_at(struct explain_descriptors *table, struct process *process
 		(process->nr - position) * sizeof(*process->descriptor));
 }
 
-static bool insert(struct explain_descriptors *table, struct process *process,
+static bool insert(struct trace_descriptors *table, struct process *process,
 		   const struct descriptor *descriptor)
 {
 	const int fd = descriptor->fd;
@@ -185,25 +185,28 @@ static bool insert(struct explain_descriptors *table, struct process *process,
 	return true;
 }
 
-static void copy_attr(struct explain_event *event, const struct perch_attr *attr)
+size_t trace_readable_attr(const struct perch_attr *attr)
+{
+	size_t size = attr->size ? attr->size : PERCH_ATTR_SIZE_VER0;
+
+	return size > 4096 ? 4096 : size;
+}
+
+bool trace_copy_attr(struct perch_attr *copy, const struct perch_attr *attr)
 {
 	size_t size;
 
+	memset(copy, 0, sizeof(*copy));
 	if (!attr)
-		return;
-	event->has_attr = true;
-	size = attr->size ? attr->size : PERCH_ATTR_SIZE_VER0;
-	if (size < 2 * sizeof(uint32_t))
-		size = 2 * sizeof(uint32_t);
-	if (size > sizeof(event->attr))
-		size = sizeof(event->attr);
-	memcpy(&event->attr, attr, size);
-	if (event->attr.size > sizeof(event->attr))
-		/* the kernel accepted the attr: the bytes beyond are zero */
-		event->attr.size = sizeof(event->attr);
+		return false;
+	size = trace_readable_attr(attr);
+	if (size < offsetof(struct perch_attr, config))
+		size = offsetof(struct perch_attr, config);
+	memcpy(copy, attr, size < sizeof(*copy) ? size : sizeof(*copy));
+	return true;
 }
 
-static void join(struct explain_event *event, struct explain_event *leader)
+static void join(struct trace_event *event, struct trace_event *leader)
 {
 	if (!leader || event->flags & PERCH_FLAG_FD_NO_GROUP)
 		return;
@@ -212,14 +215,14 @@ static void join(struct explain_event *event, struct explain_event *leader)
 	leader->members++;
 }
 
-struct explain_event *explain_add_event(struct explain_job *job, pid_t pid, pid_t thread, int fd,
-					const struct perch_open_call *call)
+struct trace_event *trace_add_event(struct trace_job *job, pid_t pid, pid_t thread, int fd,
+				    const struct perch_open_call *call)
 {
-	struct explain_descriptors *table = get_table(job);
+	struct trace_descriptors *table = get_table(job);
 	struct process *process = table && table->nr < DESCRIPTORS_MAX ? get_process(table, pid)
 								       : NULL;
-	struct explain_event *event = process && fd >= 0 ? calloc(1, sizeof(*event)) : NULL;
-	struct explain_event *other;
+	struct trace_event *event = process && fd >= 0 ? calloc(1, sizeof(*event)) : NULL;
+	struct trace_event *other;
 
 	if (!event)
 		return NULL;
@@ -230,8 +233,11 @@ struct explain_event *explain_add_event(struct explain_job *job, pid_t pid, pid_
 	event->group_fd = call->group_fd;
 	event->flags = call->flags;
 	event->members = 1;
-	copy_attr(event, call->attr);
-	other = call->group_fd == fd ? NULL : explain_find_event(table, pid, call->group_fd);
+	event->has_attr = trace_copy_attr(&event->attr, call->attr);
+	if (event->attr.size > sizeof(event->attr))
+		/* the kernel accepted the attr: the bytes beyond are zero */
+		event->attr.size = sizeof(event->attr);
+	other = call->group_fd == fd ? NULL : trace_find_event(table, pid, call->group_fd);
 	if (!insert(table, process, &(struct descriptor){ fd, event, event->number })) {
 		free(event);
 		return NULL;
@@ -241,14 +247,14 @@ struct explain_event *explain_add_event(struct explain_job *job, pid_t pid, pid_
 	return event;
 }
 
-static bool is_leader(const struct explain_event *event)
+static bool is_leader(const struct trace_event *event)
 {
 	/* without its leader, a member leads itself */
 	return !event->leader || !event->leader->descriptors;
 }
 
-bool explain_get_leader(const struct explain_event *event, pid_t thread,
-			struct perch_open_call_leader *leader)
+bool trace_get_leader(const struct trace_event *event, pid_t thread,
+		      struct perch_open_call_leader *leader)
 {
 	if (!event || !event->has_attr)
 		return false;
@@ -261,27 +267,27 @@ bool explain_get_leader(const struct explain_event *event, pid_t thread,
 		.flags = event->flags,
 		.is_member = !is_leader(event),
 		.has_ring = event->ring_size || event->has_output,
-		.members = explain_group_size(event),
+		.members = trace_group_size(event),
 	};
 	return true;
 }
 
-size_t explain_group_size(const struct explain_event *event)
+size_t trace_group_size(const struct trace_event *event)
 {
 	return is_leader(event) ? event->members : event->leader->members;
 }
 
 /* A log may report descriptors of the child before the fork. They are not removed. */
-void explain_handle_fork(struct explain_job *job, pid_t parent, pid_t child)
+void trace_handle_fork(struct trace_job *job, pid_t parent, pid_t child)
 {
-	struct explain_descriptors *table = get_table(job);
+	struct trace_descriptors *table = get_table(job);
 	const struct process *from;
 	struct process *to;
 
 	if (!table || parent == child)
 		return;
-	explain_add_process(job, parent);
-	explain_add_process(job, child);
+	trace_add_process(job, parent);
+	trace_add_process(job, child);
 	from = find_process(table, parent);
 	if (!from || !(from->nr || from->had_refusal))
 		return;
@@ -297,7 +303,7 @@ void explain_handle_fork(struct explain_job *job, pid_t parent, pid_t child)
 	}
 }
 
-void explain_handle_exec(struct explain_job *job, pid_t pid)
+void trace_handle_exec(struct trace_job *job, pid_t pid)
 {
 	struct process *process = find_process(job->descriptors, pid);
 
@@ -305,7 +311,7 @@ void explain_handle_exec(struct explain_job *job, pid_t pid)
 		return;
 	process->had_refusal = false; /* the new program has not seen it */
 	for (size_t i = process->nr; i-- > 0;) {
-		const struct explain_event *event = process->descriptor[i].event;
+		const struct trace_event *event = process->descriptor[i].event;
 
 		if (!event || event->flags & PERCH_FLAG_FD_CLOEXEC)
 			remove_at(job->descriptors, process, i);
@@ -313,8 +319,7 @@ void explain_handle_exec(struct explain_job *job, pid_t pid)
 }
 
 /* Returns NULL if nothing is recorded. */
-static struct process *find_record(const struct explain_job *job, pid_t pid, int fd,
-				   size_t *position)
+static struct process *find_record(const struct trace_job *job, pid_t pid, int fd, size_t *position)
 {
 	struct process *process = fd >= 0 ? find_process(job->descriptors, pid) : NULL;
 
@@ -324,9 +329,9 @@ static struct process *find_record(const struct explain_job *job, pid_t pid, int
 	return has(process, *position, fd) ? process : NULL;
 }
 
-void explain_handle_close(struct explain_job *job, pid_t pid, int fd)
+void trace_handle_close(struct trace_job *job, pid_t pid, int fd)
 {
-	struct explain_event *event;
+	struct trace_event *event;
 	size_t position;
 	struct process *process = find_record(job, pid, fd, &position);
 
@@ -338,7 +343,7 @@ void explain_handle_close(struct explain_job *job, pid_t pid, int fd)
 		drop_descriptor(event);
 }
 
-void explain_handle_reuse(struct explain_job *job, pid_t pid, int fd)
+void trace_handle_reuse(struct trace_job *job, pid_t pid, int fd)
 {
 	size_t position;
 	struct process *process = find_record(job, pid, fd, &position);
@@ -347,7 +352,7 @@ void explain_handle_reuse(struct explain_job *job, pid_t pid, int fd)
 		remove_at(job->descriptors, process, position);
 }
 
-uint64_t explain_closed_number(const struct explain_job *job, pid_t pid, int fd)
+uint64_t trace_closed_number(const struct trace_job *job, pid_t pid, int fd)
 {
 	size_t position;
 	const struct process *process = find_record(job, pid, fd, &position);
@@ -357,16 +362,16 @@ uint64_t explain_closed_number(const struct explain_job *job, pid_t pid, int fd)
 		       : 0;
 }
 
-void explain_handle_refusal(struct explain_job *job, pid_t pid)
+void trace_handle_refusal(struct trace_job *job, pid_t pid)
 {
-	struct explain_descriptors *table = get_table(job);
+	struct trace_descriptors *table = get_table(job);
 	struct process *process = table ? get_process(table, pid) : NULL;
 
 	if (process)
 		process->had_refusal = true;
 }
 
-bool explain_concerns_events(const struct explain_job *job, pid_t pid, int fd)
+bool trace_concerns_events(const struct trace_job *job, pid_t pid, int fd)
 {
 	const struct process *process = find_process(job->descriptors, pid);
 
@@ -376,7 +381,7 @@ bool explain_concerns_events(const struct explain_job *job, pid_t pid, int fd)
 }
 
 /* The last process moves into the free index of the array. */
-static void remove_process(struct explain_descriptors *table, uint32_t index)
+static void remove_process(struct trace_descriptors *table, uint32_t index)
 {
 	struct process *process = table->process[index];
 	uint32_t last = table->nr_processes - 1;
@@ -394,7 +399,7 @@ static void remove_process(struct explain_descriptors *table, uint32_t index)
 	free(process);
 }
 
-void explain_handle_exit(struct explain_job *job, pid_t pid)
+void trace_handle_exit(struct trace_job *job, pid_t pid)
 {
 	uint32_t index = job->descriptors ? find_index(job->descriptors, pid) : PERCH__HASH_NONE;
 
@@ -402,12 +407,12 @@ void explain_handle_exit(struct explain_job *job, pid_t pid)
 		remove_process(job->descriptors, index);
 }
 
-bool explain_is_event(const struct explain_job *job, pid_t process, int fd)
+bool trace_is_event(const struct trace_job *job, pid_t process, int fd)
 {
-	return explain_find_event(job->descriptors, process, fd) != NULL;
+	return trace_find_event(job->descriptors, process, fd) != NULL;
 }
 
-void explain_descriptors_free(struct explain_descriptors *table)
+void trace_descriptors_free(struct trace_descriptors *table)
 {
 	if (!table)
 		return;

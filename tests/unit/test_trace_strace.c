@@ -28,8 +28,8 @@ static void parses_an_abbreviated_attr(void **state)
 		"disabled=1, freq=1, precise_ip=2 /* requested to have 0 skid */, ...}, 1234, 3, -1, "
 		"PERF_FLAG_FD_CLOEXEC) = -1 ENOENT (No such file or directory)\n");
 
-	assert_int_equal(fixture->job.unreadable, 0);
-	assert_int_equal(fixture->job.calls, 1);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
+	assert_int_equal(fixture->job.trace.calls, 1);
 	assert_int_equal(number(object, NULL, "errno"), ENOENT);
 	assert_int_equal(number(object, "attr", "size"), 112);
 	assert_int_equal(number(object, "attr", "config"), 1);
@@ -82,7 +82,7 @@ static void reports_misused_descriptors(void **state)
 		explain(fixture,
 			"perf_event_open({type=PERF_TYPE_MAX, size=0x88}, 0, -1, -1, 0) = -1 ENOENT (No such file or directory)\n");
 	}
-	assert_int_equal(fixture->job.operations_refused, 8);
+	assert_int_equal(fixture->job.trace.operations_refused, 8);
 }
 
 /* The number of a closed event is another file now. */
@@ -111,7 +111,7 @@ static void parses_a_full_attr(void **state)
 		"sig_data=0xffffffffffffffff}, 0, -1, -1, PERF_FLAG_FD_OUTPUT|0x40) "
 		"= -1 EINVAL (Invalid argument) <0.000011>\n");
 
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 	assert_null(json_object_get(object, "attr_is_partial"));
 	assert_int_equal(number(object, "attr", "type"), 3);
 	assert_int_equal(number(object, "attr", "size"), 136);
@@ -198,9 +198,9 @@ static void joins_unfinished_and_resumed_lines(void **state)
 				 "101 <... perf_event_open resumed>)  = 3\n"
 				 "102 <... perf_event_open resumed>) = 9\n");
 
-	assert_int_equal(fixture->job.calls, 2);
-	assert_int_equal(fixture->job.refused, 1);
-	assert_int_equal(fixture->job.unreadable, 1); /* "resumed" without "unfinished" */
+	assert_int_equal(fixture->job.trace.calls, 2);
+	assert_int_equal(fixture->job.trace.refused, 1);
+	assert_int_equal(fixture->job.trace.unreadable, 1); /* "resumed" without "unfinished" */
 	assert_int_equal(number(object, NULL, "pid"), 100);
 	assert_int_equal(number(object, "args", "cpu"), 5);
 	assert_string_equal(word(object, "cause"), "clockid");
@@ -225,8 +225,8 @@ static void assigns_threads_to_processes(void **state)
 		"--- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=51} ---\n"
 		"+++ exited with 0 +++\n");
 
-	assert_int_equal(fixture->job.unreadable, 0);
-	assert_int_equal(fixture->job.operations_refused,
+	assert_int_equal(fixture->job.trace.unreadable, 0);
+	assert_int_equal(fixture->job.trace.operations_refused,
 			 2); /* exec closed the event: the read is of another file */
 	assert_int_equal(json_object_size(json_object_get(object, "attr")), 0);
 	assert_string_equal(word(object, "errno_name"), "EBADF");
@@ -247,8 +247,8 @@ static void children_run_before_their_clone_returns(void **state)
 			 "50 <... clone resumed>, child_tidptr=0x7f5b7a65ea10) = 51\n"
 			 "51 read(3, 0x7ffc1, 8) = -1 ENOSPC (No space left on device)\n");
 
-	assert_int_equal(fixture->job.unreadable, 0);
-	assert_int_equal(fixture->job.operations_refused, 1);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
+	assert_int_equal(fixture->job.trace.operations_refused, 1);
 	assert_int_equal(number(object, NULL, "call"), 1);
 	assert_int_equal(number(object, NULL, "pid"), 51);
 }
@@ -284,7 +284,7 @@ static void explains_operations(void **state)
 		"ioctl(9, PERF_EVENT_IOC_SET_FILTER, \"a \\\"b\\\" \\x41\\101\\n\") = -1 EINVAL (Invalid argument)\n");
 	assert_string_equal(word(json_object_get(object, "args"), "request_name"),
 			    "PERF_EVENT_IOC_SET_FILTER");
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 }
 
 static void explains_addresses(void **state)
@@ -313,14 +313,14 @@ static void explains_addresses(void **state)
 		"mmap(NULL, 12288, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_GROWSDOWN, 3, 0) = -1 "
 		"EINVAL (Invalid argument)\n");
 	assert_string_equal(word(object, "cause"), "mmap-flags");
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 }
 
 /* MAP_ANONYMOUS ignores the descriptor, so the event has no ring: 12288 bytes are not refused. */
 static void ignores_anonymous_mappings(void **state)
 {
 	struct fixture *fixture = *state;
-	uint64_t before = fixture->job.operations_refused;
+	uint64_t before = fixture->job.trace.operations_refused;
 	json_t *object = explain(
 		fixture,
 		"perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
@@ -329,9 +329,9 @@ static void ignores_anonymous_mappings(void **state)
 		"allocate memory)\n"
 		"mmap(NULL, 12288, PROT_READ, MAP_SHARED, 3, 0) = -1 EINVAL (Invalid argument)\n");
 
-	assert_int_equal(fixture->job.operations_refused - before, 1);
+	assert_int_equal(fixture->job.trace.operations_refused - before, 1);
 	assert_null(strstr(word(object, "message"), "20480"));
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 }
 
 /* Descriptor 3 was an event before. */
@@ -346,8 +346,8 @@ static void ignores_other_files(void **state)
 		"read(3, \"\", 100) = 0\n"
 		"ioctl(3, TCGETS, {B38400 opost isig icanon echo ...}) = -1 ENOTTY (Inappropriate ioctl for device)\n"
 		"mmap(NULL, 10, PROT_READ, MAP_PRIVATE, 3, 0) = -1 ENODEV (No such device)\n");
-	assert_int_equal(fixture->job.operations_refused, 0);
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.operations_refused, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 }
 
 static void parses_errnos(void **state)
@@ -369,16 +369,16 @@ static void parses_errnos(void **state)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		json_t *object;
-		uint64_t before = fixture->job.refused;
+		uint64_t before = fixture->job.trace.refused;
 
 		snprintf(log, sizeof(log), "perf_event_open(" DUMMY ", 0, -1, -1, 0) = %s\n",
 			 rows[i].result);
 		object = explain(fixture, log);
-		assert_int_equal(fixture->job.refused - before, rows[i].errnum ? 1 : 0);
+		assert_int_equal(fixture->job.trace.refused - before, rows[i].errnum ? 1 : 0);
 		if (rows[i].errnum)
 			assert_int_equal(number(object, NULL, "errno"), rows[i].errnum);
 	}
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 }
 
 static void counts_lines_that_cannot_be_parsed(void **state)
@@ -408,10 +408,10 @@ static void counts_lines_that_cannot_be_parsed(void **state)
 
 		snprintf(log, sizeof(log), "--- SIGCHLD {si_signo=SIGCHLD} ---\n%s", lines[i]);
 		explain(fixture, log);
-		if (fixture->job.unreadable != i + 1)
+		if (fixture->job.trace.unreadable != i + 1)
 			fail_msg("'%s' was accepted as a line of strace", lines[i]);
 	}
-	assert_int_equal(fixture->job.calls, 0);
+	assert_int_equal(fixture->job.trace.calls, 0);
 }
 
 static void skips_unknown_fields(void **state)
@@ -423,7 +423,7 @@ static void skips_unknown_fields(void **state)
 		"sample_type=PERF_SAMPLE_IP, new_field=7, other={a=1, b=\"}\"}, disabled=1}, 0, -1, -1, 0) "
 		"= -1 EINVAL (Invalid argument)\n");
 
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 	assert_true(json_is_true(json_object_get(object, "attr_is_partial")));
 	assert_int_equal(number(object, "attr", "disabled"), 1);
 }
@@ -438,7 +438,7 @@ static void truncates_long_lines(void **state)
 	strcpy(log + size,
 	       "\nperf_event_open(" CLOCK ", 0, -1, -1, 0) = -1 EINVAL (Invalid argument)");
 	assert_string_equal(word(explain(fixture, log), "cause"), "clockid");
-	assert_int_equal(fixture->job.unreadable, 1);
+	assert_int_equal(fixture->job.trace.unreadable, 1);
 	free(log);
 }
 
@@ -446,10 +446,11 @@ static int status_of(struct fixture *fixture, const char *text)
 {
 	char path[64];
 	int fd = memfd_create("log", 0), status;
+	struct perch_error err;
 
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	status = explain_strace(&fixture->job, path);
+	status = trace_read_strace(&fixture->job.trace, path, &err);
 	close(fd);
 	return status;
 }
@@ -458,9 +459,10 @@ static void refuses_files_that_are_not_logs(void **state)
 {
 	struct fixture *fixture = *state;
 
-	assert_int_equal(status_of(fixture, ""), 1);
-	assert_int_equal(status_of(fixture, "root:x:0:0:root:/root:/bin/bash\nbin:x:1:1\n"), 1);
-	assert_int_equal(status_of(fixture, "\n\n"), 1);
+	assert_int_equal(status_of(fixture, ""), -EINVAL);
+	assert_int_equal(status_of(fixture, "root:x:0:0:root:/root:/bin/bash\nbin:x:1:1\n"),
+			 -EINVAL);
+	assert_int_equal(status_of(fixture, "\n\n"), -EINVAL);
 	assert_int_equal(status_of(fixture, "hello\n12:00:01 +++ exited with 0 +++\n"), 0);
 	assert_int_equal(status_of(fixture, "[pid 12] getpid() = 12\n"), 0);
 	assert_int_equal(status_of(fixture, "perf_event_open({type=\n"), 0);
@@ -542,13 +544,13 @@ static void finds_calls_that_a_filter_ended(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		json_t *object = explain(fixture, cases[i].log);
 
-		assert_int_equal(fixture->job.calls, i + 1);
-		assert_int_equal(fixture->job.refused, i + 1);
+		assert_int_equal(fixture->job.trace.calls, i + 1);
+		assert_int_equal(fixture->job.trace.refused, i + 1);
 		assert_string_equal(word(object, "cause"), "seccomp");
 		assert_non_null(strstr(word(object, "message"), cases[i].message));
-		assert_false(explain_is_event(&fixture->job, 0, 298));
+		assert_false(trace_is_event(&fixture->job.trace, 0, 298));
 	}
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 }
 
 /* Descriptors with these numbers are possible too, and "?" has other reasons. */
@@ -558,27 +560,28 @@ static void accepts_a_descriptor_with_the_number_of_the_call(void **state)
 	json_t *object = explain(fixture, CALL "298\nread(298, 0x1, 4) = -1 ENOSPC (No space)\n");
 
 	assert_string_equal(word(object, "cause"), "read-short");
-	assert_int_equal(fixture->job.calls, 1);
+	assert_int_equal(fixture->job.trace.calls, 1);
 	explain(fixture, CALL "336");
-	assert_int_equal(fixture->job.calls, 2);
+	assert_int_equal(fixture->job.trace.calls, 2);
 	explain(fixture, CALL "298\n--- SIGALRM {si_signo=SIGALRM} ---\n" SYSTEM_CALL_SIGNAL);
-	assert_int_equal(fixture->job.calls, 3);
+	assert_int_equal(fixture->job.trace.calls, 3);
 	explain(fixture, CALL "?\n+++ killed by SIGKILL +++\n");
-	assert_int_equal(fixture->job.calls, 3);
+	assert_int_equal(fixture->job.trace.calls, 3);
 	explain(fixture, CALL "?");
-	assert_int_equal(fixture->job.calls, 3);
-	assert_int_equal(fixture->job.refused, 0);
-	assert_int_equal(fixture->job.unreadable, 0);
+	assert_int_equal(fixture->job.trace.calls, 3);
+	assert_int_equal(fixture->job.trace.refused, 0);
+	assert_int_equal(fixture->job.trace.unreadable, 0);
 	explain(fixture, CALL "187649984473520\ngetpid() = 13\n");
-	assert_int_equal(fixture->job.unreadable, 1);
+	assert_int_equal(fixture->job.trace.unreadable, 1);
 }
 
 static void refuses_a_missing_log(void **state)
 {
 	struct fixture *fixture = *state;
+	struct perch_error err;
 
-	assert_int_equal(explain_strace(&fixture->job, "/proc/none"), 1);
-	assert_int_equal(explain_strace(&fixture->job, "/"), 1);
+	assert_int_equal(trace_read_strace(&fixture->job.trace, "/proc/none", &err), -ENOENT);
+	assert_int_equal(trace_read_strace(&fixture->job.trace, "/", &err), -EISDIR);
 }
 
 int main(void)

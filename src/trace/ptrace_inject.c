@@ -16,8 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "explain_ptrace.h"
-#include "options.h"
+#include "ptrace.h"
 
 #define GROWTH 4 /* of near ranges of descriptors: ten filters cover 350,000 */
 
