@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/filter_expression.h"
+#include "session/filter/filter_expression.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 
 #include "internal.h"
 #include "reads.h"
-#include "tracepoint_text.h"
+#include "session/tracepoint/tracepoint_text.h"
 
 enum { MAX_MARKERS = 8 };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "session/filter_expression.h"
+#include "session/filter/filter_expression.h"
 
 #define FIELD(type_and_name, offset, size, sign) \
 	"\tfield:" type_and_name ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #sign ";\n"

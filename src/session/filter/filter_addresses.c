@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Filters: tests samples by their address and their call chain. */
 #include "filter.h"
-#include "internal.h"
+#include "session/internal.h"
 
 /* Returns the number of the sampled address, or a negative errno. */
 static int sampled(struct perch_filter *filter, const struct perch_record *record, uint32_t *number,

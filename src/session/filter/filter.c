@@ -3,7 +3,7 @@
 #include "base/kernel/dummy_event.h"
 #include "base/reserved.h"
 #include "filter.h"
-#include "internal.h"
+#include "session/internal.h"
 
 /* ---- the tests: 1, 0 or -ENOMEM ---- */
 
