@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "internal.h"
+#include "file/internal.h"
 
 enum style { UNSIGNED, SIGNED, HEX, BITS };
 

@@ -4,7 +4,7 @@
 #ifndef PERCH_FILE_FIELDS_H
 #define PERCH_FILE_FIELDS_H
 
-#include "internal.h"
+#include "file/internal.h"
 
 struct perch__emitter {
 	const uint8_t *at, *end; /* the bytes without a field so far */

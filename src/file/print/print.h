@@ -3,7 +3,7 @@
 #ifndef PERCH_FILE_PRINT_H
 #define PERCH_FILE_PRINT_H
 
-#include "internal.h"
+#include "file/internal.h"
 
 /* Prints a text of the file without control characters. */
 static inline void print_text(FILE *stream, const char *text)
