@@ -11,7 +11,7 @@
 #include "options.h"
 #include "pager.h"
 #include "quit_key.h"
-#include "report_browser.h"
+#include "report/browser/report_browser.h"
 #include "report_group.h"
 #include "report_threads.h"
 

@@ -3,7 +3,7 @@
 #include <poll.h>
 
 #include "annotate/annotate.h"
-#include "report/report_browser.h"
+#include "report/browser/report_browser.h"
 #include "top.h"
 
 #define FIRST_SECONDS 0.5 /* until the first rows */

@@ -11,8 +11,8 @@
 
 #include "browser/lines.h"
 #include "browser/screen.h"
-#include "report.h"
-#include "report_group.h"
+#include "report/report.h"
+#include "report/report_group.h"
 
 /* A profile that changes while it is shown. */
 struct browser_live {
