@@ -10,6 +10,12 @@ void perch__matcher_clear(struct matcher *matcher)
 	*matcher = (struct matcher){ .is_set = false };
 }
 
+int perch__matcher_detach(struct matcher *matcher)
+{
+	*matcher = (struct matcher){ .is_set = false };
+	return 0;
+}
+
 int perch_addresses_new(struct perch_addresses **result, struct perch_processes *processes,
 			struct perch_symbols *symbols, struct perch_error *err)
 {

@@ -134,15 +134,31 @@ const struct perch_column_methods perch__column_comm_nodigit = {
 	.text = no_digit_text,
 };
 
-void perch__comms_without_digits_clear(struct perch_profile *profile)
+void perch__comms_without_digits_clear(struct texts *texts)
 {
-	struct texts *texts = &profile->without_digits;
-
-	/* a snapshot has the texts of its profile */
-	for (size_t i = 0; i < texts->nr && !profile->shares_addresses; i++)
+	for (size_t i = 0; i < texts->nr && !texts->are_shared; i++)
 		free((char *)texts->text[i]);
 	perch__texts_clear(texts);
-	free(profile->without_digits_of);
+}
+
+int perch__comms_without_digits_detach(struct texts *texts)
+{
+	texts->are_shared = true;
+	return perch__texts_detach(texts);
+}
+
+/* ---- the threads of the columns tid and pid ---- */
+
+void perch__named_threads_clear(struct named_threads *named)
+{
+	perch__hash_clear(&named->table);
+	free(named->thread);
+}
+
+int perch__named_threads_detach(struct named_threads *named)
+{
+	named->table = (struct perch__hash_table){ 0 };
+	return PERCH__DETACH(named->thread, named->nr);
 }
 
 /* ---- ids with the last name: the number of the thread in the upper half of the value, the id in

@@ -126,11 +126,22 @@ void perch__flat_clear(struct flat *flat)
 	*flat = (struct flat){ 0 };
 }
 
-void perch__flat_free(struct perch_profile *profile)
+void perch__flat_free(struct flat **flat)
 {
-	if (!profile->flat)
-		return;
-	perch__flat_clear(profile->flat);
-	free(profile->flat);
-	profile->flat = NULL;
+	if (*flat)
+		perch__flat_clear(*flat);
+	free(*flat);
+	*flat = NULL;
+}
+
+int perch__flat_detach(struct flat **flat)
+{
+	int rc = PERCH__DETACH(*flat, 1);
+
+	if (!*flat)
+		return rc;
+	rc = perch__key_set_detach(&(*flat)->keys);
+	rc |= PERCH__DETACH((*flat)->first, (*flat)->nr_first);
+	rc |= PERCH__DETACH((*flat)->other, (*flat)->keys.nr);
+	return rc ? -ENOMEM : 0;
 }

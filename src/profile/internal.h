@@ -66,6 +66,7 @@ struct matcher {
 };
 
 void perch__matcher_clear(struct matcher *matcher);
+int perch__matcher_detach(struct matcher *matcher); /* without an expression */
 
 struct perch_addresses {
 	struct perch_processes *processes;
@@ -172,6 +173,7 @@ void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const str
 int perch__stacks_copy(struct stacks *to, const struct stacks *from, const uint32_t *address,
 		       const uint32_t *context);
 void perch__stacks_clear(struct stacks *stacks);
+int perch__stacks_detach(struct stacks *stacks);
 
 /* ---- columns ---- */
 
@@ -239,8 +241,9 @@ extern const struct perch_column_methods perch__column_overhead, perch__column_o
 	perch__column_overhead_sys, perch__column_overhead_us, perch__column_overhead_guest_sys,
 	perch__column_overhead_guest_us, perch__column_sample, perch__column_period;
 
-/* column_thread.c: frees the texts of comm_nodigit. */
-void perch__comms_without_digits_clear(struct perch_profile *profile);
+/* column_thread.c: the texts of comm_nodigit, which the set owns unless it is a copy. */
+void perch__comms_without_digits_clear(struct texts *texts);
+int perch__comms_without_digits_detach(struct texts *texts);
 
 /* sockets.c: reads the sockets of the CPUs from a file. Returns 0 or -ENOMEM. */
 int perch__sockets_read(struct perch_profile *profile, struct perch_reader *reader);
@@ -401,6 +404,44 @@ struct perch_profile {
 	struct latency latency;
 };
 
+/* column_thread.c */
+void perch__named_threads_clear(struct named_threads *named);
+int perch__named_threads_detach(struct named_threads *named);
+
+/*
+ * The members with memory of their own. perch_profile_free() and perch_profile_snapshot() both use
+ * this list. PART(member, clear, detach): functions of struct perch_profile's member, see
+ * numbered.h; ARRAY(member, its number of items). Others are tree, latency, batch and count_thread,
+ * which a snapshot does not have, and addresses, which it shares.
+ */
+#define PERCH__PROFILE_MEMBERS(PART, ARRAY)                                  \
+	PART(contexts, perch__tuples_clear, perch__tuples_detach)            \
+	PART(data_addresses, perch__tuples_clear, perch__tuples_detach)      \
+	PART(namespaces, perch__tuples_clear, perch__tuples_detach)          \
+	PART(functions_named, perch__texts_clear, perch__texts_detach)       \
+	PART(dso_names, perch__texts_clear, perch__texts_detach)             \
+	PART(without_digits, perch__comms_without_digits_clear,              \
+	     perch__comms_without_digits_detach)                             \
+	PART(parent, perch__matcher_clear, perch__matcher_detach)            \
+	PART(ignored, perch__matcher_clear, perch__matcher_detach)           \
+	PART(named, perch__named_threads_clear, perch__named_threads_detach) \
+	PART(stacks, perch__stacks_clear, perch__stacks_detach)              \
+	PART(flat, perch__flat_free, perch__flat_detach)                     \
+	PART(frames, perch__key_set_clear, perch__key_set_detach)            \
+	PART(functions, perch__key_set_clear, perch__key_set_detach)         \
+	ARRAY(comm, nr_comms)                                                \
+	ARRAY(without_digits_of, nr_without_digits)                          \
+	ARRAY(socket, nr_sockets)                                            \
+	ARRAY(event, nr_events)                                              \
+	ARRAY(frame, frames.nr)                                              \
+	ARRAY(position, frames.nr)                                           \
+	ARRAY(row, nr_rows)                                                  \
+	ARRAY(lists, nr_rows)                                                \
+	ARRAY(samples_below, tree.nr)                                        \
+	ARRAY(hits, tree.nr)                                                 \
+	ARRAY(hit_samples, tree.nr)                                          \
+	ARRAY(group_of, frames.nr)
+
 /* The parts of perch_profile_finish(), and the shares of its time that they take about. */
 enum profile_work { WORK_SYMBOLS, WORK_FOLD, WORK_ROWS };
 #define WORK_STEP 64 /* items after which the function of the program is called */
@@ -421,7 +462,6 @@ static inline int perch__profile_progress(const struct perch_profile *profile,
  * negative errno. */
 int perch__parent_set(struct perch_profile *profile, const struct perch_profile_options *options,
 		      bool with_column, struct perch_error *err);
-void perch__parent_clear(struct perch_profile *profile);
 /* Leaves out the callees of the outermost function of a chain that matches. exact: the chain has no
  * return addresses. Returns 0 or -ENOMEM. */
 int perch__ignore_callees(struct perch_addresses *addresses, struct matcher *matcher,
@@ -507,7 +547,8 @@ int perch__flat_copy(struct flat *to, const struct flat *from, const uint32_t *a
 /* Makes a tree of roots from the counts. Returns 0 or -ENOMEM. */
 int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *lists);
 void perch__flat_clear(struct flat *flat);
-void perch__flat_free(struct perch_profile *profile);
+void perch__flat_free(struct flat **flat);
+int perch__flat_detach(struct flat **flat);
 
 /* ---- latency.c ---- */
 

@@ -9,6 +9,14 @@
 #include <stdint.h>
 #include "base/hash_table.h"
 
+/*
+ * perch__..._detach() gives a struct that is a copy of another one arrays of its own, of which only
+ * numbers are used: its hash tables stay with the other. Returns 0 or -ENOMEM; the struct is to be
+ * cleared in both cases.
+ */
+#define PERCH__DETACH(array, nr) perch__detach(&(array), nr, sizeof(*(array)))
+int perch__detach(void *array, size_t nr, size_t size);
+
 /* ---- tree.c: numbered keys, and a tree of stacks ---- */
 
 /* A set of keys of two words each, numbered from 0 in the order they are added. */
@@ -34,6 +42,7 @@ uint32_t perch__key_set_skip(struct key_set *set);
 /* For a key that was just added and whose item cannot be stored. */
 void perch__key_set_remove_last(struct key_set *set);
 void perch__key_set_clear(struct key_set *set);
+int perch__key_set_detach(struct key_set *set);
 /* Frees the keys. Their number stays, and no more keys can be added. */
 void perch__key_set_end(struct key_set *set);
 
@@ -53,6 +62,7 @@ static inline const uint64_t *perch__tuples_at(const struct tuples *tuples, uint
 	return tuples->word + (size_t)number * tuples->width;
 }
 void perch__tuples_clear(struct tuples *tuples);
+int perch__tuples_detach(struct tuples *tuples);
 
 /* ---- texts.c: numbered texts ---- */
 
@@ -61,11 +71,13 @@ struct texts {
 	struct perch__hash_table table; /* text -> number */
 	const char **text;		/* by number */
 	size_t nr, capacity;
+	bool are_shared; /* the texts are those of another set */
 };
 /* Returns the number of the text, which is added if it is new. Returns NO_NUMBER if out of memory.
  */
 uint32_t perch__texts_add(struct texts *texts, const char *text);
 void perch__texts_clear(struct texts *texts);
+int perch__texts_detach(struct texts *texts);
 
 /* A node is a stack: its innermost frame, and the parent node for the other frames. Parents have
  * lower numbers than their children. */

@@ -36,13 +36,6 @@ int perch__parent_set(struct perch_profile *profile, const struct perch_profile_
 	return rc;
 }
 
-void perch__parent_clear(struct perch_profile *profile)
-{
-	perch__matcher_clear(&profile->parent);
-	perch__matcher_clear(&profile->ignored);
-	perch__texts_clear(&profile->functions_named);
-}
-
 /* Tests the function of an address. named: gets its name; NULL: none. Returns its result, or
  * NO_NUMBER if out of memory. */
 static uint32_t test(struct perch_addresses *addresses, struct matcher *matcher,

@@ -84,6 +84,9 @@ static void abandon_counts(struct perch_profile *profile)
 	profile->stacks = (struct stacks){ 0 };
 }
 
+#define CLEAR_PART(member, clear, detach) clear(&profile->member);
+#define FREE_ARRAY(member, nr)		  free(profile->member);
+
 void perch_profile_free(struct perch_profile *profile)
 {
 	if (!profile)
@@ -91,35 +94,52 @@ void perch_profile_free(struct perch_profile *profile)
 	if (perch__batch_thread_is_forked(profile->count_thread))
 		abandon_counts(profile);
 	perch__batch_thread_free(profile->count_thread);
-	perch__tuples_clear(&profile->contexts);
 	if (!profile->shares_addresses)
 		perch_addresses_free(profile->addresses);
-	perch__key_set_clear(&profile->frames);
-	perch__stacks_clear(&profile->stacks);
+	PERCH__PROFILE_MEMBERS(CLEAR_PART, FREE_ARRAY)
 	perch__tree_clear(&profile->tree);
-	perch__tuples_clear(&profile->data_addresses);
-	perch__tuples_clear(&profile->namespaces);
 	perch__latency_clear(profile);
-	perch__texts_clear(&profile->dso_names);
-	perch__parent_clear(profile);
-	free(profile->comm);
-	perch__comms_without_digits_clear(profile);
-	perch__hash_clear(&profile->named.table);
-	free(profile->named.thread);
-	free(profile->socket);
-	perch__flat_free(profile);
-	free(profile->frame);
-	free(profile->position);
-	perch__key_set_clear(&profile->functions);
-	free(profile->row);
-	free(profile->lists);
 	free(profile->batch);
-	free(profile->hits);
-	free(profile->hit_samples);
-	free(profile->samples_below);
-	free(profile->group_of);
-	free(profile->event);
 	free(profile);
+}
+
+#define DETACH_PART(member, clear, detach) failed |= detach(&copy->member);
+#define DETACH_ARRAY(member, nr)	   failed |= PERCH__DETACH(copy->member, copy->nr);
+
+/* Gives a profile that is a copy of another one members of its own. All of them are detached, also
+ * after a failure, so that the copy can be freed. Returns 0 or -ENOMEM. */
+static int detach(struct perch_profile *copy)
+{
+	int failed = 0;
+
+	copy->shares_addresses = true;
+	copy->batch = NULL;
+	copy->count_thread = NULL;
+	PERCH__PROFILE_MEMBERS(DETACH_PART, DETACH_ARRAY)
+	copy->events_capacity = copy->nr_events;
+	return failed ? -ENOMEM : 0;
+}
+
+int perch_profile_snapshot(struct perch_profile *profile, struct perch_profile **snapshot,
+			   struct perch_error *err)
+{
+	struct perch_profile *copy;
+	int rc;
+
+	*snapshot = NULL;
+	if (!profile->addresses || !profile->batch)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a profile that is finished has no snapshot");
+	copy = perch__samples_count(profile) ? NULL : malloc(sizeof(*copy));
+	if (!copy)
+		return no_memory(err);
+	*copy = *profile;
+	rc = detach(copy) ? no_memory(err) : perch_profile_finish(copy, err);
+	if (rc)
+		perch_profile_free(copy);
+	else
+		*snapshot = copy;
+	return rc;
 }
 
 /* Returns 0, or a negative errno: -ENOMEM, or one of a column. */
@@ -421,7 +441,7 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	profile->batch = NULL;
 	/* the addresses are not needed any more */
 	perch__stacks_clear(&profile->stacks);
-	perch__flat_free(profile);
+	perch__flat_free(&profile->flat);
 	if (!profile->shares_addresses)
 		perch_addresses_free(profile->addresses);
 	profile->addresses = NULL;

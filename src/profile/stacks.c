@@ -178,3 +178,9 @@ void perch__stacks_clear(struct stacks *stacks)
 	free(stacks->stack);
 	memset(stacks, 0, sizeof(*stacks));
 }
+
+int perch__stacks_detach(struct stacks *stacks)
+{
+	stacks->table = (struct perch__hash_table){ 0 };
+	return PERCH__DETACH(stacks->stack, stacks->nr);
+}

@@ -31,3 +31,10 @@ void perch__texts_clear(struct texts *texts)
 	free(texts->text);
 	memset(texts, 0, sizeof(*texts));
 }
+
+int perch__texts_detach(struct texts *texts)
+{
+	texts->table = (struct perch__hash_table){ 0 };
+	texts->capacity = 0;
+	return PERCH__DETACH(texts->text, texts->nr);
+}

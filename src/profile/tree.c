@@ -107,6 +107,13 @@ void perch__key_set_clear(struct key_set *set)
 	memset(set, 0, sizeof(*set));
 }
 
+int perch__key_set_detach(struct key_set *set)
+{
+	set->table = (struct perch__hash_table){ 0 };
+	set->capacity = 0;
+	return PERCH__DETACH(set->key, set->nr);
+}
+
 void perch__key_set_end(struct key_set *set)
 {
 	size_t nr = set->nr;

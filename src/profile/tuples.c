@@ -44,3 +44,24 @@ void perch__tuples_clear(struct tuples *tuples)
 	free(tuples->word);
 	memset(tuples, 0, sizeof(*tuples));
 }
+
+int perch__detach(void *array, size_t nr, size_t size)
+{
+	void *items, *copy;
+
+	memcpy(&items, array, sizeof(items));
+	if (!items)
+		return 0;
+	copy = malloc((nr + 1) * size);
+	if (copy)
+		memcpy(copy, items, nr * size);
+	memcpy(array, &copy, sizeof(copy));
+	return copy ? 0 : -ENOMEM;
+}
+
+int perch__tuples_detach(struct tuples *tuples)
+{
+	tuples->table = (struct perch__hash_table){ 0 };
+	tuples->capacity = 0;
+	return PERCH__DETACH(tuples->word, tuples->nr * tuples->width);
+}

@@ -59,6 +59,28 @@ static void snapshots_have_the_samples_so_far(void **state)
 	}
 }
 
+/* Columns whose values are in members of the profile: a snapshot has them for itself. */
+static void snapshots_are_freed_alone(void **state)
+{
+	const struct perch_profile_options options = {
+		.names = "pid,tid,comm,comm_nodigit,parent,symbol_daddr,dso_daddr,dcacheline,"
+			 "symoff,srcline,sym",
+		.parent = "nothing",
+		.ignore_callees = "nothing",
+	};
+	struct fixture *f = *state;
+
+	perch_profile_free(f->profile);
+	assert_int_equal(perch_profile_new(&f->profile, f->processes, f->symbols, &options, NULL),
+			 0);
+	for (int i = 1; i <= 3; i++) {
+		hit(f, 0, 1, CODE + (uint64_t)i);
+		check(f, (size_t)i, CODE + 1, 1, 1, 1);
+	}
+	finish(f);
+	assert_int_equal(rows_of(f, 0, true), 3);
+}
+
 static void snapshots_have_call_graphs_and_totals(void **state)
 {
 	const uint64_t ips[] = { CODE + 1, CODE + 2, CODE + 3 };
@@ -216,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(snapshots_have_the_samples_so_far),
+		TEST(snapshots_are_freed_alone),
 		TEST(snapshots_have_call_graphs_and_totals),
 		TEST(old_samples_count_less_and_vanish),
 		TEST(keeps_what_has_samples),
