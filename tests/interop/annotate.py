@@ -13,14 +13,15 @@ import subprocess
 import sys
 import tempfile
 
-from cases import limit
+import cases
+from cases import check, limit
 import peer
+from peer import captured
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 BUILD = os.environ.get("PERCH_BUILD_ROOT", "build")
 TOLERANCE = 0.011   # percentage points: the last digit is rounded
-failed = False
 
 C_PROGRAM = """#include <time.h>
 static volatile unsigned long sink;
@@ -78,23 +79,13 @@ ROW = re.compile(r"^((?: +\d+(?:\.\d\d)?)+) : +([0-9a-f]+):\s+(\S.*)$")
 TITLE = re.compile(r"^ (Percent|Samples|Period) +\|\tSource code & Disassembly of (.*) for (.*) \((\d+) samples, percent: (.*)\)$")
 
 
-def check(good, what):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-
-
 def skip(why):
     print("skipped: " + why)
     sys.exit(77)
 
 
-def run(*words):
-    return peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-
-
 def output(*words):
-    done = run(*words)
+    done = captured(*words)
     if done.returncode:
         sys.exit("%s: exit status %d\n%s" % (" ".join(words), done.returncode, done.stderr))
     return done.stdout
@@ -123,8 +114,8 @@ def same_rows(one, other):
 @peer.part
 def compare(what, data, *options, ignore_percent=False):
     """perf and perch print the same functions in the same order, with the same rows."""
-    theirs = functions(run(PERF, "annotate", "-i", data, "--stdio", *options).stdout)
-    ours = functions(run(PERCH, "annotate", "-i", data, "--stdio", *options).stdout)
+    theirs = functions(captured(PERF, "annotate", "-i", data, "--stdio", *options).stdout)
+    ours = functions(captured(PERCH, "annotate", "-i", data, "--stdio", *options).stdout)
     good = len(theirs) > 0 and [f[0] for f in theirs] == [f[0] for f in ours]
     for their, our in zip(theirs, ours):
         rows = our[2]
@@ -142,8 +133,8 @@ def compare_all(data, program):
     """Without a symbol: the hottest functions first, those of perf."""
     def wanted(found):
         return [(title[2], title[3], rows) for title, name, rows in found if title[1] == program]
-    theirs = wanted(functions(run(PERF, "annotate", "-i", data, "--stdio").stdout))
-    ours = wanted(functions(run(PERCH, "annotate", "-i", data, "--stdio").stdout))
+    theirs = wanted(functions(captured(PERF, "annotate", "-i", data, "--stdio").stdout))
+    ours = wanted(functions(captured(PERCH, "annotate", "-i", data, "--stdio").stdout))
     key = lambda function: (function[0], -int(function[1]), function[2][0][0] if function[2] else 0)
     theirs.sort(key=key)
     good = ([function[1] for function in ours] == [function[1] for function in theirs] and
@@ -172,7 +163,7 @@ def check_shares(data):
     for kind in ("local-period", "global-period"):
         text = output(PERCH, "annotate", "-i", data, "--stdio", "--percent-type", kind, "mix")
         row[kind] = sum(numbers[0] for _, numbers in functions(text)[0][2])
-    report = run(PERCH, "report", "-i", data, "--stdio", "-s", "sym").stdout
+    report = captured(PERCH, "report", "-i", data, "--stdio", "-s", "sym").stdout
     share = float(re.search(r"([\d.]+)%  \[\.\] mix\s*$", report, re.M)[1])
     check(abs(row["local-period"] - 100) < 0.2, "local shares are 100 % together")
     check(abs(row["global-period"] - share) < 0.2, "global shares are together the function's share of the report")
@@ -199,19 +190,19 @@ def check_lines(data):
 
 
 def check_source_files(data):
-    note = run(PERCH, "annotate", "-i", data, "--stdio", "mix").stderr
+    note = captured(PERCH, "annotate", "-i", data, "--stdio", "mix").stderr
     check("newer" not in note, "a source file that is older than the binary causes no message")
     os.utime("program.c")
-    note = run(PERCH, "annotate", "-i", data, "--stdio", "mix").stderr
+    note = captured(PERCH, "annotate", "-i", data, "--stdio", "mix").stderr
     check("program.c is newer than the binary" in note, "a newer source file causes a message")
     os.rename("program.c", "program.moved")
-    done = run(PERCH, "annotate", "-i", data, "--stdio", "mix")
+    done = captured(PERCH, "annotate", "-i", data, "--stdio", "mix")
     check("unsigned long" not in done.stdout and "annotate: 1 source file cannot be read, for example" in done.stderr and
           "its lines are left out" in done.stderr, "a missing source file causes a message: " + done.stderr)
     os.mkdir("moved")
     shutil.copy("program.moved", "moved/program.c")
     depth = len(os.getcwd().strip("/").split("/"))
-    done = run(PERCH, "annotate", "-i", data, "--stdio", "--prefix", os.path.join(os.getcwd(), "moved"), "--prefix-strip",
+    done = captured(PERCH, "annotate", "-i", data, "--stdio", "--prefix", os.path.join(os.getcwd(), "moved"), "--prefix-strip",
                str(depth), "mix")
     check("unsigned long a = 1" in done.stdout, "--prefix and --prefix-strip find moved source files")
     os.mkfifo("program.c")
@@ -225,7 +216,7 @@ def check_source_files(data):
     check("\x1b" not in text and "\u202e" not in text and "?[2Jred??" in text, "source text is cleaned")
     with open("program.c", "wb") as out:
         out.truncate(20 << 20)
-    done = run(PERCH, "annotate", "-i", data, "--stdio", "mix")
+    done = captured(PERCH, "annotate", "-i", data, "--stdio", "mix")
     check("too large" in done.stderr, "a source file that is too large is not read")
     os.rename("program.moved", "program.c")
 
@@ -238,7 +229,7 @@ def check_many_source_files():
                      "}\nint main(void)\n{\nfor (int i = 0; i < 20000; i++) many();\nreturn 0;\n}\n")
     output("gcc", "-g", "-O1", "-o", "many", "many.c")
     output(PERCH, "record", "-q", "-F", "2000", "-N", "-e", "cpu-clock", "-o", "many.data", "./many")
-    done = run(PERCH, "annotate", "-i", "many.data", "--stdio", "-l", "many")
+    done = captured(PERCH, "annotate", "-i", "many.data", "--stdio", "-l", "many")
     check(done.returncode == 0 and "more than 4096 source files" in done.stderr, "more source files than are read cause a message")
 
 
@@ -248,7 +239,7 @@ def check_long_file_name():
         source.write('#line 1 "%s"\nint main(void)\n{\nfor (volatile long i = 0; i < 100000000; i++);\nreturn 0;\n}\n' % name)
     output("gcc", "-g", "-O1", "-o", "long", "long.c")
     output(PERCH, "record", "-q", "-F", "2000", "-N", "-e", "cpu-clock", "-o", "long.data", "./long")
-    text = run(PERCH, "annotate", "-i", "long.data", "--stdio", "-l", "main").stdout
+    text = captured(PERCH, "annotate", "-i", "long.data", "--stdio", "-l", "main").stdout
     check(name + ":3\n" in text, "a long file name is printed whole, with its line")
 
 
@@ -282,7 +273,7 @@ def check_colors(data):
         arguments = ("annotate", "-i", data, "--stdio", "--stdio-color", "always") + options
         ours = colored(output(PERCH, *arguments))
         check(len(ours) > 3 and any("\x1b[31m" in line for line in ours), "colors: " + " ".join(options))
-        theirs = colored(run(PERF, *arguments).stdout)
+        theirs = colored(captured(PERF, *arguments).stdout)
         if theirs:
             check(ours == theirs, "colors are those of perf: " + " ".join(options))
     text = output(PERCH, "annotate", "-i", data, "--stdio", "-l", "--stdio-color", "always", "mix")
@@ -292,7 +283,7 @@ def check_colors(data):
     check(COLORS.sub("", text) == plain, "without colors, the text is the same")
     for mode in "never", "auto":
         check("\x1b" not in output(PERCH, "annotate", "-i", data, "--stdio", "--stdio-color", mode, "mix"), "--stdio-color %s: no colors" % mode)
-    done = run(PERCH, "annotate", "-i", data, "--stdio", "--stdio-color=maybe", "mix")
+    done = captured(PERCH, "annotate", "-i", data, "--stdio", "--stdio-color=maybe", "mix")
     check(done.returncode == 2 and "always, never or auto" in done.stderr, "another --stdio-color is a usage error")
 
 
@@ -305,22 +296,22 @@ def check_parameters(data):
     check({types: symbols.get(start) for types, start in starts.items()} == names, "functions by their parameters: %s" % starts)
     spaced = functions(output(PERCH, "annotate", "-i", data, "--stdio", " shapes::Sum::add( long,int )"))
     check(len(spaced) == 1 and spaced == shown["long, int"], "parameters with other spaces")
-    done = run(PERCH, "annotate", "-i", data, "--stdio", "shapes::Sum::add(char)")
+    done = captured(PERCH, "annotate", "-i", data, "--stdio", "shapes::Sum::add(char)")
     check(done.returncode == 1 and "similar names" in done.stderr, "parameters that no function has")
 
 
 def check_messages(data):
-    done = run(PERCH, "annotate", "-i", data, "--stdio", "mixx")
+    done = captured(PERCH, "annotate", "-i", data, "--stdio", "mixx")
     check(done.returncode == 1 and "similar names: mix" in done.stderr, "an unknown symbol: similar names are printed")
-    done = run(PERCH, "annotate", "-i", data, "--stdio", "-d", "nosuch")
+    done = captured(PERCH, "annotate", "-i", data, "--stdio", "-d", "nosuch")
     check(done.returncode == 1 and "Samples are of: program" in done.stderr, "an unknown file: the files are printed")
-    done = run(PERCH, "annotate", "-i", data, "--percent-type", "half")
+    done = captured(PERCH, "annotate", "-i", data, "--percent-type", "half")
     check(done.returncode == 2 and "local-period" in done.stderr, "an unknown type of shares is a usage error")
-    done = run(PERCH, "annotate", "-i", data, "one", "two")
+    done = captured(PERCH, "annotate", "-i", data, "one", "two")
     check(done.returncode == 2, "two symbols are a usage error")
-    done = run(PERCH, "annotate", "mix", "--stdio", "-n", "-i", data)
+    done = captured(PERCH, "annotate", "mix", "--stdio", "-n", "-i", data)
     check(done.returncode == 0 and " Samples " in done.stdout, "options may follow the symbol")
-    done = run(PERCH, "annotate", "-i", data, "-M", "latin")
+    done = captured(PERCH, "annotate", "-i", data, "-M", "latin")
     check(done.returncode == 2 and "intel" in done.stderr, "an unknown syntax is a usage error")
 
 
@@ -333,7 +324,7 @@ def check_other_binary(data):
         source.write(text.replace("a >> 7", "a >> 9"))
     os.remove("program")
     output("gcc", "-g", "-O2", "-o", "program", "other.c")
-    done = run(PERCH, "annotate", "-i", data, "--stdio", "mix")
+    done = captured(PERCH, "annotate", "-i", data, "--stdio", "mix")
     check(not functions(done.stdout), "a program of another build has no instructions")
     check(done.returncode == 1 or "no function" in done.stderr, "a message says that")
     os.remove("program")
@@ -342,15 +333,15 @@ def check_other_binary(data):
 
 def check_jit():
     program = os.path.join(BUILD, "tests/interop/jit_program")
-    done = run(PERCH, "record", "-q", "-e", "cpu-clock", "-F", "999", "-k", "mono", "-o", "jit.data", program, "dump", os.getcwd())
+    done = captured(PERCH, "record", "-q", "-e", "cpu-clock", "-F", "999", "-k", "mono", "-o", "jit.data", program, "dump", os.getcwd())
     if done.returncode == 77:
         return
-    text = run(PERCH, "annotate", "-i", "jit.data", "--stdio", "jit_first").stdout
+    text = captured(PERCH, "annotate", "-i", "jit.data", "--stdio", "jit_first").stdout
     found = functions(text)
     check(len(found) == 1 and len(found[0][2]) == 6 and abs(sum(row[1][0] for row in found[0][2]) - 100) < 0.1,
           "code of a jitdump is shown")
-    done = run(PERCH, "record", "-q", "-e", "cpu-clock", "-F", "999", "-o", "map.data", program, "map", os.getcwd())
-    done = run(PERCH, "annotate", "-i", "map.data", "--stdio", "-s", "jit_moves")
+    done = captured(PERCH, "record", "-q", "-e", "cpu-clock", "-F", "999", "-o", "map.data", program, "map", os.getcwd())
+    done = captured(PERCH, "annotate", "-i", "map.data", "--stdio", "-s", "jit_moves")
     check(done.returncode == 1 and "of which a recording has no bytes" in done.stderr, "without a jitdump a message says what is missing")
     for name in os.listdir("/tmp"):
         path = os.path.join("/tmp", name)
@@ -392,11 +383,11 @@ def check_vectors():
         return
     with open("vectors.c", "w") as out:
         out.write(VECTORS)
-    if run("gcc", "-O2", "-o", "vectors", "vectors.c").returncode:
+    if captured("gcc", "-O2", "-o", "vectors", "vectors.c").returncode:
         print("skipped: the assembler has no AVX-512 FP16")
         return
     output(PERCH, "record", "-q", "-F", "2000", "-N", "-e", "cpu-clock", "-o", "vectors.data", "./vectors")
-    done = run(PERCH, "annotate", "-i", "vectors.data", "--stdio", "vectors")
+    done = captured(PERCH, "annotate", "-i", "vectors.data", "--stdio", "vectors")
     ours = [row[0] for row in functions(done.stdout)[0][2]]
     listed = output("objdump", "-d", "--no-show-raw-insn", "-w", "--disassemble=vectors", "vectors")
     theirs = [int(address, 16) for address in re.findall(r"^ +([0-9a-f]+):\t", listed, re.M)]
@@ -408,12 +399,12 @@ def check_vectors():
 def check_kernel():
     output(PERCH, "record", "-q", "-e", "cpu-clock", "-F", "4000", "-o", "kernel.data", "dd", "if=/dev/zero", "of=/dev/null",
            "bs=4k", "count=100000")
-    report = run(PERCH, "report", "-i", "kernel.data", "--stdio", "-s", "sym").stdout
+    report = captured(PERCH, "report", "-i", "kernel.data", "--stdio", "-s", "sym").stdout
     names = re.findall(r"%  \[k\] (\S+)\s*$", report, re.M)
     if not names:
         print("skipped: no samples in the kernel")
         return
-    done = run(PERCH, "annotate", "-i", "kernel.data", "--stdio", names[0])
+    done = captured(PERCH, "annotate", "-i", "kernel.data", "--stdio", names[0])
     found = functions(done.stdout)
     if os.access("/proc/kcore", os.R_OK):
         compare("annotate %s" % names[0], "kernel.data", names[0])
@@ -438,7 +429,7 @@ def main():
         for data, events, program in (("c.data", "cpu-clock,page-faults", "./program"),
                                       ("group.data", "{cpu-clock,task-clock}", "./program"), ("cpp.data", "cpu-clock", "./shapes")):
             output(PERCH, "record", "-q", "-F", "2000", "-N", "-e", events, "-o", data, program)
-        if "built without capstone" in run(PERCH, "annotate", "-i", "c.data", "mix").stderr:
+        if "built without capstone" in captured(PERCH, "annotate", "-i", "c.data", "mix").stderr:
             skip("perch was built without capstone")
         compare_c("c.data", "group.data")
         compare("annotate of a C++ method", "cpp.data", "shapes::Sum::add")
@@ -461,7 +452,7 @@ def main():
         os.chdir("/")
         if not keep:
             shutil.rmtree(work)
-    sys.exit(failed)
+    sys.exit(cases.failed)
 
 
 main()

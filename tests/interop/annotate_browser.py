@@ -8,7 +8,9 @@ import subprocess
 import sys
 import tempfile
 
-from tmux import Terminal, check, failures
+import cases
+from cases import check
+from tmux import Terminal
 
 PERCH = os.path.abspath(os.environ["PERCH"])
 
@@ -369,7 +371,7 @@ def main():
         check_other_terminals()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return 1 if failures else 0
+    return int(cases.failed)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 
-from cases import limit
-from tmux import Terminal, check, failures
+import cases
+from cases import check, limit
+from tmux import Terminal
 
 PERCH = os.environ["PERCH"]
 
@@ -520,7 +521,7 @@ def main():
         check_reading()
         check_quit()
         os.chdir("/")
-    return 1 if failures else 0
+    return int(cases.failed)
 
 
 sys.exit(main())

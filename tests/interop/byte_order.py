@@ -13,18 +13,13 @@ import tempfile
 
 import other_order
 import peer
+import cases
+from cases import check
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 VIEWS = (("report", "--stdio"), ("script",), ("report", "--stats"), ("report", "--header-only", "-I"), ("dump",))
 PROGRAM = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; ls / >/dev/null"
-failed = False
-
-
-def report(good, what):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
 
 
 def output(*words):
@@ -52,7 +47,7 @@ def compare_perch(name, native, foreign):
         if view == ("dump",):
             before, after = (before[0], without_bytes(before[1])), (after[0], without_bytes(after[1]))
         where = next((i for i, (a, b) in enumerate(zip(before[1], after[1])) if a != b), None)
-        report(before == after and before[0] == 0, f"perch {' '.join(view)} of {name}")
+        check(before == after and before[0] == 0, f"perch {' '.join(view)} of {name}")
         if where is not None:
             print(f"  {before[1][where]}\n  {after[1][where]}")
 
@@ -65,7 +60,7 @@ def compare_perf(name, native, foreign):
     if before[0] or after[0]:
         print(f"ok - perf script of {name} # skip perf does not read the file")
     else:
-        report(before == after, f"perf script of {name}")
+        check(before == after, f"perf script of {name}")
 
 
 def compare(name, native, work):
@@ -119,7 +114,7 @@ def piped(work):
             with open(path, "rb") as stream, subprocess.Popen(["cat"], stdin=stream, stdout=subprocess.PIPE) as cat:
                 done = subprocess.run([PERCH, *view, *named], stdin=cat.stdout, stdout=subprocess.PIPE, text=True,
                                       stderr=subprocess.DEVNULL, errors="replace", check=False)
-            report(done.stdout.splitlines() == output(PERCH, *view, "-i", path)[1],
+            check(done.stdout.splitlines() == output(PERCH, *view, "-i", path)[1],
                    " ".join(["perf record -o - | perch", *view, *named]))
 
 
@@ -138,10 +133,10 @@ def directory(work, more):
     if not os.path.isdir(path):
         print(f"ok - {name} # skip perf has no --threads")
         return
-    report(counts(PERF, path) == counts(PERCH, path), f"report --stats of {name}")
+    check(counts(PERF, path) == counts(PERCH, path), f"report --stats of {name}")
     # names of threads may have blanks and colons
     times = [float(time) for time in re.findall(r" (\d+\.\d+): +\d+ cpu-clock:", "\n".join(output(PERCH, "script", "-i", path)[1]))]
-    report(len(times) > 0 and times == sorted(times), f"script of {name} is in the order of time")
+    check(len(times) > 0 and times == sorted(times), f"script of {name} is in the order of time")
 
 
 def counts(command, path):
@@ -167,7 +162,7 @@ def main():
                 with open(path, "rb") as stream:
                     if stream.read(8) == other_order.MAGIC and "corrupted" not in file:
                         compare(file, path, work)
-    sys.exit(failed)
+    sys.exit(cases.failed)
 
 
 main()

@@ -33,14 +33,29 @@ def why_no_breakpoints():
 part = None     # the cases of a part that may be tried again: (good, text)
 
 
-def check(good, what, detail=""):
+def text_of(detail):
+    """The text of a detail: a text, bytes, a finished program, or several of them."""
+    if isinstance(detail, subprocess.CompletedProcess):
+        return text_of([f"exit status {detail.returncode}", detail.stdout or "", detail.stderr or ""])
+    if isinstance(detail, (list, tuple)):
+        return "\n".join(map(text_of, detail))
+    return detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)
+
+
+def check(good, what, *details):
+    """A case. The details are shown if it failed."""
     text = ("ok - " if good else "not ok - ") + what
-    if not good and detail:
-        text += "\n    " + str(detail).replace("\n", "\n    ")[:3000]
+    if not good and details:
+        text += "\n    " + text_of(details).strip().replace("\n", "\n    ")[:3000]
     if part is None:
         show([(good, text)])
     else:
         part.append((good, text))
+
+
+def report(problems, what):
+    """A case that failed if there are problems: the lines of a list."""
+    check(not problems, what, *problems[:20])
 
 
 def show(found):

@@ -7,8 +7,10 @@ import os
 import re
 import sys
 
+import cases
 import manual_page
-from manual_page import read, report
+from cases import report
+from manual_page import read
 
 PAGE = manual_page.built("perch-causes.7")
 # One of the fields is enough for these.
@@ -96,7 +98,7 @@ def main():
     report([] if len(releases_of_fields()) > 40 else [str(releases_of_fields())], "the fields have releases")
     report(list(too_old(rows)), "no rule is of an older release than its fields")
     report(sorted(set(re.findall(r"\{\w+\}", text))), "the page has no {placeholder}")
-    return manual_page.failed
+    return int(cases.failed)
 
 
 sys.exit(main())

@@ -14,16 +14,26 @@ status=0
 slowness=${PERCH_HOST_SLOWNESS:-$("$PERCH_BUILD_ROOT/tests/host" slowness)}
 slowness=$((${slowness%.*} + 1))
 
-report() { # status of a check, its name; prints $work/log if the check failed
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
+shown=$work/log # what report() prints if a check failed
+
+report() { # status of a check, its name, files in place of $shown
+	checked=$1 case_name=$2
+	shift 2
+	# shellcheck disable=SC2086 # several files
+	[ $# -gt 0 ] || set -- $shown
+	if [ "$checked" -eq 0 ]; then
+		echo "ok - $case_name"
 	elif died=$(peer_died); then
-		echo "ok - $2 # skip $died"
+		echo "ok - $case_name # skip $died"
 	else
-		echo "not ok - $2"
-		[ ! -e "$work/log" ] || cat "$work/log"
+		echo "not ok - $case_name"
+		cat "$@" 2>/dev/null | head -n 200 | sed 's/^/    /'
 		status=1
 	fi
+}
+
+skip() { # name, why
+	echo "ok - $1 # skip $2"
 }
 
 try() { # name, then a command

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import tempfile
 
-from cases import limit
+import cases
+from cases import check, limit
+from peer import output
 
 PERCH = os.environ["PERCH"]
 SOURCE = """
@@ -22,25 +24,11 @@ static __attribute__((noinline)) unsigned long hidden(unsigned long x) { return 
 int main(void) { for (int i = 0; i < 200000; i++) sink = hidden(i); return 0; }
 """
 BUILD_ID = "-Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567"
-failed = 0
-
-
-def run(*command, **options):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL,
-                          **options).stdout
-
-
-def check(ok, what, details=""):
-    global failed
-    print(("ok " if ok else "FAILED ") + what)
-    if not ok:
-        print(details)
-    failed += not ok
 
 
 def section(path, name):
     """Offset and size of a section."""
-    line = re.search(r"\] +%s +\S+ +\S+ +(\S+) +(\S+)" % re.escape(name), run("readelf", "-SW", path))
+    line = re.search(r"\] +%s +\S+ +\S+ +(\S+) +(\S+)" % re.escape(name), output("readelf", "-SW", path))
     return int(line[1], 16), int(line[2], 16)
 
 
@@ -75,14 +63,14 @@ def install(path):
 
 def mini_debug_info():
     """As Fedora makes it: the function symbols that are not in .dynsym, compressed."""
-    run("objcopy", "--only-keep-debug", "full", "full.debug")
-    symbols = [line.split() for line in run("nm", "full", "--format=posix", "--defined-only").splitlines()]
+    output("objcopy", "--only-keep-debug", "full", "full.debug")
+    symbols = [line.split() for line in output("nm", "full", "--format=posix", "--defined-only").splitlines()]
     with open("keep", "w") as file:
         file.writelines(word[0] + "\n" for word in symbols if word[1] in "Tt")
-    run("objcopy", "-S", "--remove-section", ".comment", "--keep-symbols=keep", "full.debug", "mini")
-    run("xz", "mini")
-    run("objcopy", "--strip-all", "full", "stripped")
-    run("objcopy", "--add-section", ".gnu_debugdata=mini.xz", "stripped", "with-mini")
+    output("objcopy", "-S", "--remove-section", ".comment", "--keep-symbols=keep", "full.debug", "mini")
+    output("xz", "mini")
+    output("objcopy", "--strip-all", "full", "stripped")
+    output("objcopy", "--add-section", ".gnu_debugdata=mini.xz", "stripped", "with-mini")
     install("stripped")
     text, notes = script()
     check(not has_name(text), "a stripped file has no names", text[:500])
@@ -134,9 +122,9 @@ def threads():
         return
     with open("large.c", "w") as file:
         file.write(SOURCE + "".join("struct type_%d { int a, b, c; };\n" % i for i in range(20000)))
-    run("gcc", "-O2", "-g", "-fno-eliminate-unused-debug-types", "-fno-omit-frame-pointer", BUILD_ID, "-o", "large", "large.c")
+    output("gcc", "-O2", "-g", "-fno-eliminate-unused-debug-types", "-fno-omit-frame-pointer", BUILD_ID, "-o", "large", "large.c")
     check(section("large", ".debug_info")[1] > 1 << 19, "debug information for which a thread starts")
-    run("objcopy", "--compress-debug-sections=zlib", "large")
+    output("objcopy", "--compress-debug-sections=zlib", "large")
     install("large")
     text = report(cpus)
     check("inner (inlined)" in text and text == report({min(cpus)}), "debug information that a thread decompresses", text[:900])
@@ -152,15 +140,15 @@ def shared():
         return
     shutil.copy("full", "one")
     shutil.copy("full", "two")
-    run("dwz", "-m", "shared", "one", "two")
+    output("dwz", "-m", "shared", "one", "two")
     install("one")
     text, notes = script()
     check(has_inlined(text) and "lack" not in notes, "dwz", text[:500] + notes)
-    run(PERCH, "buildid-cache", "-a", "program")
+    output(PERCH, "buildid-cache", "-a", "program")
     text, notes = script()
     check(has_inlined(text) and "lack" not in notes, "dwz, of a program in the build id cache", text[:500] + notes)
     shutil.rmtree(".debug")
-    run("objcopy", "-R", ".debug_*", "shared")
+    output("objcopy", "-R", ".debug_*", "shared")
     text, notes = script()
     check(has_name(text) and re.search(
         r"lack a name or line: the file shared, which has a part of its debug information \(dwz\), is stripped or damaged", notes),
@@ -173,7 +161,7 @@ def shared():
 
 
 def split():
-    run("gcc", "-O2", "-g", "-gsplit-dwarf", "-fno-omit-frame-pointer", BUILD_ID, "-o", "split", "program.c")
+    output("gcc", "-O2", "-g", "-gsplit-dwarf", "-fno-omit-frame-pointer", BUILD_ID, "-o", "split", "program.c")
     files = [name for name in os.listdir(".") if name.endswith(".dwo")]
     install("split")
     text, notes = script()
@@ -251,9 +239,9 @@ def split_types():
     if not shutil.which("g++") or not shutil.which("llvm-dwp"):
         print("skipped types in .dwo files: no g++ or no llvm-dwp")
         return
-    run(*options, "-c", "-o", "types.o", "types.cc")
-    run(*options, "-o", "types", "types.o")
-    run(PERCH, "record", "-q", "-N", "-F", "999", "-e", "cpu-clock:u", "-g", "-o", "types.data", "./types")
+    output(*options, "-c", "-o", "types.o", "types.cc")
+    output(*options, "-o", "types", "types.o")
+    output(PERCH, "record", "-q", "-N", "-F", "999", "-e", "cpu-clock:u", "-g", "-o", "types.data", "./types")
 
     def printed(data="types.data"):
         done = subprocess.run([PERCH, "script", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False, timeout=limit(60))
@@ -261,14 +249,14 @@ def split_types():
 
     text, notes = printed()
     check(re.search(r" step\+\S+ \(inlined\)", text) and "lack" not in notes, "types in a .dwo file", text[:500] + notes)
-    run("llvm-dwp", "-e", "types", "-o", "types.dwp")
+    output("llvm-dwp", "-e", "types", "-o", "types.dwp")
     text, notes = printed()
     check(re.search(r" step\+\S+ \(inlined\)", text) and "lack" not in notes, "types in a .dwp file", text[:500] + notes)
     os.remove("types.dwp")
     os.mkdir("away")
     shutil.copy("types", "away")
-    run(*options, "-DOTHER", "-O1", "-c", "-o", "away/types.o", "types.cc")
-    run(PERCH, "record", "-q", "-N", "-F", "999", "-e", "cpu-clock:u", "-g", "-o", "away.data", "away/types")
+    output(*options, "-DOTHER", "-O1", "-c", "-o", "away/types.o", "types.cc")
+    output(PERCH, "record", "-q", "-N", "-F", "999", "-e", "cpu-clock:u", "-g", "-o", "away.data", "away/types")
     text, notes = printed("away.data")
     check(re.search(r" step\+\S+ \(inlined\)", text) and "lack" not in notes, "another .dwo file beside the program", text[:500] + notes)
     os.remove("types.dwo")
@@ -284,15 +272,15 @@ def split_types():
 
 def cached():
     """The build id cache has the program with symbols; the debug information is in another file."""
-    run("objcopy", "--only-keep-debug", "full", "program.debug")
+    output("objcopy", "--only-keep-debug", "full", "program.debug")
     shutil.copy("full", "symbols")
-    run("objcopy", "--strip-debug", "--add-gnu-debuglink=program.debug", "symbols")
+    output("objcopy", "--strip-debug", "--add-gnu-debuglink=program.debug", "symbols")
     install("symbols")
-    run(PERCH, "buildid-cache", "-a", "program")
+    output(PERCH, "buildid-cache", "-a", "program")
     text, notes = script()
     check(has_name(text) and has_inlined(text) and "lack" not in notes, "a cached file with symbols alone",
           text[:500] + notes)
-    run(PERCH, "buildid-cache", "-P")
+    output(PERCH, "buildid-cache", "-P")
     os.remove("program.debug")
 
 
@@ -306,9 +294,9 @@ def main():
         os.environ["HOME"] = directory    # of the build id cache
         with open("program.c", "w") as file:
             file.write(SOURCE)
-        run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", BUILD_ID, "-o", "full", "program.c")
+        output("gcc", "-O2", "-g", "-fno-omit-frame-pointer", BUILD_ID, "-o", "full", "program.c")
         install("full")
-        run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
+        output(PERCH, "record", "-N", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
         text, notes = script()
         check(has_name(text) and has_inlined(text) and "lack" not in notes, "the file itself", text[:500] + notes)
         mini_debug_info()
@@ -318,7 +306,7 @@ def main():
         split()
         split_types()
         cached()
-    return 1 if failed else 0
+    return int(cases.failed)
 
 
 sys.exit(main())

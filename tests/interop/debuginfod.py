@@ -16,7 +16,9 @@ import time
 import urllib.error
 import urllib.request
 
-from cases import limit
+import cases
+from cases import check, limit
+from peer import output
 
 PERCH = os.environ["PERCH"]
 SOURCE = """
@@ -29,20 +31,7 @@ static inline __attribute__((always_inline)) unsigned long inner(unsigned long x
 static __attribute__((noinline)) unsigned long hidden(unsigned long x) { return inner(x) ^ 3; }
 int main(void) { for (int i = 0; i < 200000; i++) sink = hidden(i); return 0; }
 """
-failed = 0
 runs = 0
-
-
-def run(*command):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL).stdout
-
-
-def check(ok, what, details=""):
-    global failed
-    print(("ok " if ok else "FAILED ") + what)
-    if not ok:
-        print(details)
-    failed += not ok
 
 
 def script(url, *options, command="script", data="data", **variables):
@@ -62,7 +51,7 @@ def has_name(text):
 
 
 def build_id_of(path):
-    return re.search(r"Build ID: (\w+)", run("readelf", "-n", path))[1]
+    return re.search(r"Build ID: (\w+)", output("readelf", "-n", path))[1]
 
 
 class Server:
@@ -125,20 +114,20 @@ def real_server(build_id):
         text, notes = script(None)
         check(not has_name(text), "without DEBUGINFOD_URLS", text[:500] + notes)
         for added in "program", "data":
-            run(PERCH, "buildid-cache", "-v", "-a", added)
+            output(PERCH, "buildid-cache", "-v", "-a", added)
             text, notes = script(None)
             check(not has_name(text), "buildid-cache -a %s downloads nothing" % added, text[:500] + notes)
-            run(PERCH, "buildid-cache", "--debuginfod=" + server.url, "-a", added)
+            output(PERCH, "buildid-cache", "--debuginfod=" + server.url, "-a", added)
             text, notes = script(None)
             check(has_name(text) and has_inlined(text), "buildid-cache --debuginfod -a %s adds the debug file" % added, text[:500] + notes)
-            run(PERCH, "buildid-cache", "-P")
+            output(PERCH, "buildid-cache", "-P")
 
 
 def executable(build_id):
     """The program is gone; the server has it with symbols."""
     os.mkdir("programs")
     shutil.copy("full", "programs/program")
-    run("strip", "--strip-debug", "programs/program")
+    output("strip", "--strip-debug", "programs/program")
     os.rename("program", "gone")
     with Server("programs", build_id + "/executable") as server:
         if server.ready:
@@ -147,9 +136,9 @@ def executable(build_id):
             text, notes = script(server.url, "--no-debuginfod")
             check(not has_name(text), "a program that is gone, --no-debuginfod", text[:500] + notes)
             for option, expected in ("-v", False), ("--debuginfod=" + server.url, True):
-                run(PERCH, "buildid-cache", option, "-a", "data")
-                check((build_id in run(PERCH, "buildid-cache", "-l")) == expected, "buildid-cache -a " + option.split("=")[0])
-            run(PERCH, "buildid-cache", "-P")
+                output(PERCH, "buildid-cache", option, "-a", "data")
+                check((build_id in output(PERCH, "buildid-cache", "-l")) == expected, "buildid-cache -a " + option.split("=")[0])
+            output(PERCH, "buildid-cache", "-P")
     os.rename("gone", "program")
 
 
@@ -161,8 +150,8 @@ def shared(build_id):
     os.mkdir("shared")
     shutil.copy("full", "one")
     shutil.copy("full", "two")
-    run("dwz", "-m", "shared/common", "one", "two")
-    run("objcopy", "--only-keep-debug", "one", "shared/one.debug")
+    output("dwz", "-m", "shared/common", "one", "two")
+    output("objcopy", "--only-keep-debug", "one", "shared/one.debug")
     with Server("shared", build_id + "/debuginfo", build_id_of("shared/common") + "/debuginfo") as server:
         if server.ready:
             text, notes = script(server.url)
@@ -275,8 +264,8 @@ def empty_server():
         check(not has_name(text) and re.search(r"/program .*stripped: the servers of DEBUGINFOD_URLS do not have its debug information: install it.*"
                                                r"keeps an answer, by default for 10 minutes", notes) and "set DEBUGINFOD_URLS" not in notes,
               "a server that does not have the file", text[:500] + notes)
-        run("objcopy", "--remove-section=.note.gnu.build-id", "program", "anonymous")
-        run(PERCH, "record", "-q", "-N", "-e", "cpu-clock:u", "-o", "anonymous.data", "./anonymous")
+        output("objcopy", "--remove-section=.note.gnu.build-id", "program", "anonymous")
+        output(PERCH, "record", "-q", "-N", "-e", "cpu-clock:u", "-o", "anonymous.data", "./anonymous")
         text, notes = script("http://127.0.0.1:%d" % server.server_port, data="anonymous.data")
         check(re.search(r"/anonymous is stripped: install its debug information$", notes, re.M), "a file without a build id", text[:500] + notes)
         server.shutdown()
@@ -312,14 +301,14 @@ def main():
         os.environ["HOME"] = directory
         with open("program.c", "w") as file:
             file.write(SOURCE)
-        run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "program", "program.c")
-        run("gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "other", "program.c")
+        output("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "program", "program.c")
+        output("gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "other", "program.c")
         os.mkdir("files")
-        run("objcopy", "--only-keep-debug", "program", "files/program.debug")
+        output("objcopy", "--only-keep-debug", "program", "files/program.debug")
         shutil.copy("program", "full")
-        run("strip", "program")
+        output("strip", "program")
         build_id = build_id_of("program")
-        run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
+        output(PERCH, "record", "-N", "-e", "cpu-clock:u", "-g", "-o", "data", os.path.join(directory, "program"))
         text, notes = script(None)
         check(not has_name(text), "a stripped program", text[:500] + notes)
         if shutil.which("debuginfod"):
@@ -336,7 +325,7 @@ def main():
         counts()
         wrong_server()
         empty_server()
-    return 1 if failed else 0
+    return int(cases.failed)
 
 
 sys.exit(main())

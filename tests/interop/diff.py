@@ -10,18 +10,11 @@ import sys
 import tempfile
 
 from piped import feature, mapping, pipe, sample
+import cases
+from cases import check
 
 PERCH = os.environ.get("PERCH", "perch")
 HOSTNAME, OSRELEASE, CPUDESC = 3, 4, 8
-failed = False
-
-
-def report(good, what, done=None):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
-    if not good and done:
-        print("    " + (done.stdout + done.stderr).replace("\n", "\n    "))
 
 
 def diff(*words):
@@ -43,27 +36,27 @@ def changes():
     write("new", {"a": 1000, "b": 1000})
     done = diff("old", "new", "-s", "dso")
     rows = re.findall(r"^ +(\S+) +(\S+)  (\w)$", done.stdout, flags=re.M)
-    report(rows in ([("90.00%", "-40.00%", "a"), ("10.00%", "+40.00%", "b")], [("10.00%", "+40.00%", "b"), ("90.00%", "-40.00%", "a")]),
+    check(rows in ([("90.00%", "-40.00%", "a"), ("10.00%", "+40.00%", "b")], [("10.00%", "+40.00%", "b"), ("90.00%", "-40.00%", "a")]),
            "the table has the shares", done)
-    report("# Event count (approx.): 1000000 to 2000000 (ratio 2.000)\n" in done.stdout, "the ratio of all periods", done)
+    check("# Event count (approx.): 1000000 to 2000000 (ratio 2.000)\n" in done.stdout, "the ratio of all periods", done)
     # sqrt(0.9 * 0.1 / 1000 + 0.5 * 0.5 / 2000) = 1.46 points, a bit more with a sample added to both
     found = re.search(r"# Changed most: (\w): (\S+)% to (\S+)% \((\S+) points, standard error (\S+); (\d+) of (\d+) samples, "
                       r"(\d+) of (\d+)\)", done.stdout)
-    report(found is not None and 1.45 < float(found[5]) < 1.48 and found[7] == "1000" and found[9] == "2000",
+    check(found is not None and 1.45 < float(found[5]) < 1.48 and found[7] == "1000" and found[9] == "2000",
            "the row that changed most has a standard error", done)
-    report("in any of the 2 rows: below 0.01%\n" in done.stdout, "a large change is not by chance", done)
+    check("in any of the 2 rows: below 0.01%\n" in done.stdout, "a large change is not by chance", done)
 
     write("same", {"a": 18, "b": 3})
     done = diff("old", "same", "-s", "dso")
     chance = re.search(r"in any of the 2 rows: (\S+)%", done.stdout)
-    report(chance is not None and float(chance[1]) > 30, "a change of few samples may be by chance", done)
+    check(chance is not None and float(chance[1]) > 30, "a change of few samples may be by chance", done)
 
     done = diff("old", "old", "-s", "dso")
-    report("# No share has changed.\n" in done.stdout, "a file compared with itself has not changed", done)
+    check("# No share has changed.\n" in done.stdout, "a file compared with itself has not changed", done)
     done = diff("old", "new", "same", "-s", "dso")
-    report(done.stdout.count("Changed most") == 2 and "# [2] same\n" in done.stdout, "each of three files has a summary", done)
+    check(done.stdout.count("Changed most") == 2 and "# [2] same\n" in done.stdout, "each of three files has a summary", done)
     done = diff("-q", "old", "new")
-    report("#" not in done.stdout and done.stdout.count("\n") == 2, "-q prints only rows", done)
+    check("#" not in done.stdout and done.stdout.count("\n") == 2, "-q prints only rows", done)
 
 
 def nameless():
@@ -74,16 +67,16 @@ def nameless():
                             [sample(0x10000 + at) * nr for at, nr in numbers.items()], 1000))
     done = diff("nameless1", "nameless2", "-s", "sym")
     rows = {words[-1][-3:]: words[:-2] for words in map(str.split, done.stdout.splitlines()) if words and words[0] != "#"}
-    report(rows == {"100": ["60.00%", "-30.00%"], "200": ["40.00%"], "300": ["+70.00%"]}, "addresses without names are rows", done)
+    check(rows == {"100": ["60.00%", "-30.00%"], "200": ["40.00%"], "300": ["+70.00%"]}, "addresses without names are rows", done)
     done = diff("nameless1", "nameless2", "-s", "sym", "-t", ",")
-    report("60.00,-30.00%,[.] 0x" in done.stdout and " ," not in done.stdout, "-t does not pad", done)
+    check("60.00,-30.00%,[.] 0x" in done.stdout and " ," not in done.stdout, "-t does not pad", done)
 
 
 def names():
     """A program in files of different names."""
     write("renamed", {"a": 100, "c": 900})
     done = diff("old", "renamed", "-s", "dso")
-    report("-s sym" not in done.stderr, "no message about names without the key sym", done)
+    check("-s sym" not in done.stderr, "no message about names without the key sym", done)
     with open("names.c", "w", encoding="utf-8") as file:
         file.write(PROGRAM)
     for name in ("one", "two"):
@@ -94,11 +87,11 @@ def names():
             print("ok - names of programs # skip no gcc, or no recording")
             return
     done = diff("one.data", "two.data")
-    report("most of the change from one.data to two.data is of functions with the same names in DSOs of other names: -s sym" in done.stderr,
+    check("most of the change from one.data to two.data is of functions with the same names in DSOs of other names: -s sym" in done.stderr,
            "programs with different names", done)
     for words in (("one.data", "one.data"), ("-s", "sym", "one.data", "two.data")):
         done = diff(*words)
-        report(not done.returncode and "other names" not in done.stderr, "no message about names: " + " ".join(words), done)
+        check(not done.returncode and "other names" not in done.stderr, "no message about names: " + " ".join(words), done)
 
 
 def differences():
@@ -107,18 +100,18 @@ def differences():
     for sentence in ("the machine differs: one in old, two?[2J in other\n", "the kernel differs: 6.1.0 in old, 6.2.0 in other\n",
                      "the CPU differs: CPU A in old, CPU B in other\n",
                      "cpu-clock has a period of 1000 in old and a period of 2000 in other\n"):
-        report(sentence in done.stderr and not done.returncode, "says: " + repr(sentence.strip()), done)
+        check(sentence in done.stderr and not done.returncode, "says: " + repr(sentence.strip()), done)
     done = diff("old", "other", "--comms", "nothing")
     for name in ("old", "other"):
-        report("perch diff: %s: no sample is " % name in done.stderr, "a message has the name of its file: " + name, done)
+        check("perch diff: %s: no sample is " % name in done.stderr, "a message has the name of its file: " + name, done)
     write("empty", {})
     done = diff("old", "empty")
-    report(not done.returncode and "Changed most" not in done.stdout, "a file without samples has no change", done)
+    check(not done.returncode and "Changed most" not in done.stdout, "a file without samples has no change", done)
 
 
 def times():
     done = diff("old", "new", "--time", "1,2:3,4:")
-    report(done.returncode == 1 or done.returncode == 2, "samples without a time cannot be chosen by it", done)
+    check(done.returncode == 1 or done.returncode == 2, "samples without a time cannot be chosen by it", done)
 
 
 def wrong():
@@ -133,21 +126,21 @@ def wrong():
                             (("-t", ""), "one character"), (("--percentage", "half"), "relative or absolute"),
                             (("--percentag",), "needs an argument"), (("--nosuch",), "unknown option"), (("missing",), "no file 'missing'")):
         done = diff("old", "new", *words)
-        report(done.returncode == 2 and sentence in done.stderr, "usage error: " + " ".join(words), done)
+        check(done.returncode == 2 and sentence in done.stderr, "usage error: " + " ".join(words), done)
     done = diff("old", "new", "-s", "nothing")
-    report("symbol_daddr" in done.stderr and "symbol_from" not in done.stderr, "the list of keys has no columns of branches", done)
+    check("symbol_daddr" in done.stderr and "symbol_from" not in done.stderr, "the list of keys has no columns of branches", done)
     for words, sentence in (((), "no file 'perf.data.old'"), (("new",), "no file 'perf.data.old'"), (("-", "-"), "one file only"),
                             (["old"] * 33, "at most 32 files")):
         done = diff(*words)
-        report(done.returncode == 2 and sentence in done.stderr, "usage error: %d files" % len(words), done)
+        check(done.returncode == 2 and sentence in done.stderr, "usage error: %d files" % len(words), done)
     with open("text", "w", encoding="utf-8") as file:
         file.write("no recording\n")
     done = diff("old", "text")
-    report(done.returncode == 1 and "not a perf.data file" in done.stderr, "a file that is no recording", done)
+    check(done.returncode == 1 and "not a perf.data file" in done.stderr, "a file that is no recording", done)
     os.rename("new", "perf.data")
     os.rename("old", "perf.data.old")
     done = diff("-s", "dso")
-    report(not done.returncode and "+40.00%" in done.stdout, "the default is perf.data.old and perf.data", done)
+    check(not done.returncode and "+40.00%" in done.stdout, "the default is perf.data.old and perf.data", done)
 
 
 PROGRAM = """
@@ -214,7 +207,7 @@ def graphs():
                               capture_output=True, text=True, check=False)
     for files in (("before", "more"), ("more", "before")):
         done = diff("-s", "sym", *files)
-        report(not recorded.returncode and not done.returncode and "dummy" not in done.stderr,
+        check(not recorded.returncode and not done.returncode and "dummy" not in done.stderr,
                "no note about an event without samples: %s %s" % files, done)
     done = diff("-g", "-s", "sym", "before", "after")
     lines = [re.match(r"\s+([0-9.]+%)?\s+([+-][0-9.]+%)?  (.*)", line) for line in done.stdout.splitlines() if line and line[0] != "#"]
@@ -231,14 +224,14 @@ def graphs():
         # a caller below one that is not printed is not printed
         if all(abs(after.get(names[:nr], 0) - before.get(names[:nr], 0)) >= 0.5 for nr in range(2, len(names) + 1)):
             theirs[names] = ("%.2f%%" % old if old else None, "%+.2f%%" % (new - (old or 0)) if new else None)
-    report(ours == theirs and ("leaf", "first") in ours and ours[("leaf", "second")][1][0] == "+", "-g: callers that have changed, as by script", done)
+    check(ours == theirs and ("leaf", "first") in ours and ours[("leaf", "second")][1][0] == "+", "-g: callers that have changed, as by script", done)
     if ours != theirs:
         print("    %s\n    %s" % (ours, theirs))
     done = diff("-g", "--graph-limit", "100", "-s", "sym", "before", "after")
-    report("<-" not in done.stdout and "leaf" in done.stdout, "--graph-limit 100 prints no callers", done)
+    check("<-" not in done.stdout and "leaf" in done.stdout, "--graph-limit 100 prints no callers", done)
     for word in ("-1", "x", "101", ""):
         done = diff("--graph-limit", word, "before", "after")
-        report(done.returncode == 2 and "percentage points from 0 to 100" in done.stderr, "usage error: --graph-limit " + word, done)
+        check(done.returncode == 2 and "percentage points from 0 to 100" in done.stderr, "usage error: --graph-limit " + word, done)
 
 
 with tempfile.TemporaryDirectory() as directory:
@@ -251,4 +244,4 @@ with tempfile.TemporaryDirectory() as directory:
     times()
     wrong()
     graphs()
-sys.exit(failed)
+sys.exit(cases.failed)

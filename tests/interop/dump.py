@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-from cases import limit
+import cases
+from cases import limit, report
 import peer
 import perf_dump
 
@@ -78,18 +79,7 @@ print(ctypes.CDLL(None, use_errno=True).syscall(321, 5, attr, 64))
 """
 SWAPPED = ("big_endian",)
 WORK = ["sh", "-c", "for i in 1 2 3; do ls -l /proc >/dev/null; done; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"]
-failed = False
 compared = collections.Counter()  # fields, by type of record
-
-
-def report(why, name):
-    global failed
-    print(("not ok - " if why else "ok - ") + name)
-    for line in why[:8]:
-        print("    " + line)
-    if len(why) > 8:
-        print(f"    and {len(why) - 8} more")
-    failed |= bool(why)
 
 
 def dump(path, *options):
@@ -314,7 +304,7 @@ def main():
                                  "CPU_MAP", "EVENT_UPDATE") if not compared[name]]
     report([] if not every else [f"no field of {name} was compared" for name in missing],
             "compared fields: " + " ".join(f"{name} {nr}" for name, nr in sorted(compared.items())))
-    return int(failed)
+    return int(cases.failed)
 
 
 if __name__ == "__main__":

@@ -9,22 +9,14 @@ import subprocess
 import sys
 import tempfile
 
-from cases import limit
+import cases
+from cases import limit, report
 
 PERCH = os.environ.get("PERCH", "perch")
 BUILDER = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "tests", "interop", "dump_built")
 CHANGED_FILES = int(os.environ.get("DUMP_DAMAGE_FILES", "120"))
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 CONTROL_SEQUENCES = [b"\x1b]0;owned\x07", b"\x1b[2J", b"\xff\xfe", b"\xc2\x9b31m", b"\xe2\x80\xae", b"\"},{", b"\n0x0 SAMPLE", b"\0"]
-failed = False
-
-
-def report(why, name):
-    global failed
-    print(("not ok - " if why else "ok - ") + name)
-    for line in why[:8]:
-        print("    " + line)
-    failed |= bool(why)
 
 
 def run(path, *options):
@@ -137,7 +129,7 @@ def main():
                 file.write(data)
             why += faults(damaged, f"{name}, change {number}")
         report(why, f"{CHANGED_FILES} damaged files of {len(found)} kinds")
-    return int(failed)
+    return int(cases.failed)
 
 
 if __name__ == "__main__":

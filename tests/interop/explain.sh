@@ -1,42 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # perch explain with perf, a Rust program and a static program.
-set -u
+# shellcheck source=tests/interop/common.sh
+. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
 perch=${PERCH:?}
-status=0
-directory=$(mktemp -d) || exit 1
-trap 'rm -rf "$directory"' EXIT
-peers=$directory
-# shellcheck source=tests/peer.sh
-. "$PERCH_SOURCE_ROOT/tests/peer.sh"
-
-report() { # status of a check, its name
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
-	elif died=$(peer_died); then
-		echo "ok - $2 # skip $died"
-	else
-		echo "not ok - $2"
-		head -20 "$directory/found" "$directory/output" | sed 's/^/    /'
-		status=1
-	fi
-}
-
-skip() { # name, why
-	echo "ok - $1 # skip $2"
-}
+shown="$work/found $work/output"
 
 trace() { # program and arguments; refusals go to the file "found"
-	"$perch" explain -j -o "$directory/found" -- "$@" >"$directory/output" 2>&1
+	"$perch" explain -j -o "$work/found" -- "$@" >"$work/output" 2>&1
 }
 
 # The same for perf, which may die: a shell notes its status.
 trace_perf() { # arguments of perf
 	for _ in 1 2 3; do
 		# shellcheck disable=SC2016
-		trace sh -c 'perf "$@"; status=$?; echo $status >"$0"; exit $status' "$directory/status" "$@"
+		trace sh -c 'perf "$@"; status=$?; echo $status >"$0"; exit $status' "$work/status" "$@"
 		trace_status=$?
-		died_of_fault "$(cat "$directory/status")" || return $trace_status
+		died_of_fault "$(cat "$work/status")" || return $trace_status
 	done
 	echo "perf $1 died three times" >"$peers/died"
 	return $trace_status
@@ -45,17 +25,17 @@ trace_perf() { # arguments of perf
 # Without hardware counters, the kernel refuses with ENOENT.
 perf_without_counters() {
 	trace_perf stat -e cycles -- sh -c 'exit 7'
-	[ $? -eq 7 ] && grep -q '"errno_name":"ENOENT","cause":"no-hardware"' "$directory/found"
+	[ $? -eq 7 ] && grep -q '"errno_name":"ENOENT","cause":"no-hardware"' "$work/found"
 	report $? "perf stat -e cycles: the cause and the exit status"
-	trace_perf record -o "$directory/data" -e cycles:pp -a -- true
-	[ $? -eq "$bare" ] && grep -q '"cause":"no-hardware".*"precise_ip":2' "$directory/found"
+	trace_perf record -o "$work/data" -e cycles:pp -a -- true
+	[ $? -eq "$bare" ] && grep -q '"cause":"no-hardware".*"precise_ip":2' "$work/found"
 	report $? "perf record -e cycles:pp -a: the precise event is refused, and perf exits as without perch"
 }
 
 if ! command -v perf >/dev/null || ! perf --version >/dev/null 2>&1; then
 	skip "perf stat and perf record" "no perf here"
 elif perf stat -e cycles -- true 2>&1 | grep -q 'not supported'; then
-	perf record -o "$directory/data" -e cycles:pp -a -- true >/dev/null 2>&1
+	perf record -o "$work/data" -e cycles:pp -a -- true >/dev/null 2>&1
 	bare=$?
 	if died=$(peer_died); then
 		skip "perf stat and perf record" "$died"
@@ -66,7 +46,7 @@ else
 	skip "perf stat and perf record" "this machine has hardware counters: no event is refused"
 fi
 
-cat >"$directory/program.rs" <<'PROGRAM'
+cat >"$work/program.rs" <<'PROGRAM'
 extern "C" {
     fn syscall(number: i64, ...) -> i64;
 }
@@ -100,15 +80,15 @@ case $(uname -m) in
 x86_64 | aarch64) here=yes ;;
 *) here=no ;;
 esac
-if [ $here = yes ] && "$rustc" -O -o "$directory/program" "$directory/program.rs" >/dev/null 2>&1; then
-	trace "$directory/program"
-	[ $? -eq 3 ] && [ "$(grep -c '"cause":"read-format-bits"' "$directory/found")" -eq 4 ]
+if [ $here = yes ] && "$rustc" -O -o "$work/program" "$work/program.rs" >/dev/null 2>&1; then
+	trace "$work/program"
+	[ $? -eq 3 ] && [ "$(grep -c '"cause":"read-format-bits"' "$work/found")" -eq 4 ]
 	report $? "a Rust program's four threads"
 else
 	skip "a Rust program" "no working rustc"
 fi
 
-cat >"$directory/static.c" <<'PROGRAM'
+cat >"$work/static.c" <<'PROGRAM'
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -122,9 +102,9 @@ int main(void)
 	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0ul) == -1 && errno == EINVAL ? 4 : 1;
 }
 PROGRAM
-if "${CC:-cc}" -static -o "$directory/static" "$directory/static.c" 2>/dev/null; then
-	trace "$directory/static"
-	[ $? -eq 4 ] && [ "$(grep -c '"cause":"read-format-bits"' "$directory/found")" -eq 1 ]
+if "${CC:-cc}" -static -o "$work/static" "$work/static.c" 2>/dev/null; then
+	trace "$work/static"
+	[ $? -eq 4 ] && [ "$(grep -c '"cause":"read-format-bits"' "$work/found")" -eq 1 ]
 	report $? "a static program"
 else
 	skip "a static program" "nothing static can be linked here"

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+import cases
 import peer
+from cases import check
 
 PERCH = os.environ.get("PERCH", "build/perch")
 CALLS = "perf_event_open,ioctl,mmap,read,readv,close,clone,clone3,fork,vfork,execve"
@@ -69,15 +71,6 @@ os.wait()
 # Options of strace.
 STRACE_OPTIONS = [[], ["-v"], ["-v", "-tt", "-T"], ["-v", "-r"], ["-v", "-ttt", "-y"], ["-v", "-yy", "-X", "raw"],
            ["-v", "-X", "verbose"], ["-e", "raw=perf_event_open"]]
-failed = False
-
-
-def report(ok, name, *why):
-    global failed
-    print(("ok - " if ok else "not ok - ") + name)
-    for line in why if not ok else ():
-        print("    " + line)
-    failed |= not ok
 
 
 def parse(text):
@@ -141,7 +134,7 @@ def compare(name, words, options, to_stderr=False):
     else:
         pairs = zip(sorted(live, key=key), sorted(logged, key=key))
         why += [line for line in (disagreement(a, b) for a, b in pairs) if line]
-    report(not why, name, *why)
+    check(not why, name, *why)
 
 
 def same_numbers(words):
@@ -158,7 +151,7 @@ def same_numbers(words):
         seen = {name: value for name, value in refusal["attr"].items() if name in other["attr"] or name[:3] in ("typ", "con")}
         if seen != other["attr"]:
             why.append(f"{which}: {refusal['attr']} {other['attr']}")
-    report(live and not why, "the log has the numbers that were passed", *why)
+    check(live and not why, "the log has the numbers that were passed", *why)
 
 
 def without_facts(words):
@@ -170,7 +163,7 @@ def without_facts(words):
     why = [f"{key(refusal)}: {live.get(key(refusal))}, from the log {refusal['cause']}" for refusal in logged
            if refusal["confidence"] == "certain" and refusal["cause"] not in live.get(key(refusal), [])]
     why += [f"{key(refusal)}: {refusal['probes']} probes" for refusal in logged if refusal["probes"]]
-    report(not status and logged and not why, "without --here no facts and no probes", *why)
+    check(not status and logged and not why, "without --here no facts and no probes", *why)
 
 
 def damaged(words):
@@ -179,7 +172,7 @@ def damaged(words):
     for part in (0.3, 0.6, 0.95):
         cut = "\n".join(line[:int(len(line) * part)] for line in log.splitlines())
         _, stderr, status = explain(cut)
-        report(status == 0 and re.search(r"; \d+ lines could not be read$", stderr), f"a log cut at {part:.0%} of each line",
+        check(status == 0 and re.search(r"; \d+ lines could not be read$", stderr), f"a log cut at {part:.0%} of each line",
                stderr)
 
 
@@ -199,7 +192,7 @@ call(attr(type={kind}, config=0, bp_addr=ctypes.addressof(path), bp_len=16))
 """
     run = subprocess.run([PERCH, "explain", "--", sys.executable, "-c", program], capture_output=True, text=True,
                          check=False)
-    report(re.search(fr"type={kind} uprobe, .*config1=0x[0-9a-f]+ \"/proc/none-\?\[31m-file\", config2=0x10", run.stderr),
+    check(re.search(fr"type={kind} uprobe, .*config1=0x[0-9a-f]+ \"/proc/none-\?\[31m-file\", config2=0x10", run.stderr),
            name, run.stderr)
 
 
@@ -207,13 +200,13 @@ def usage():
     for words in (["--strace", "-", "true"], ["--here", "true"], [], ["-p", "1", "true"], ["--causes", "true"],
                   ["--strace", "-", "-p", "1"], ["-p", "99999999999"], ["-p", "0"], ["-p", "x"], ["--frobnicate"]):
         run = subprocess.run([PERCH, "explain"] + words, input="", capture_output=True, text=True, check=False)
-        report(run.returncode == 2 and "perch explain: " in run.stderr, "refuses " + " ".join(["explain"] + words),
+        check(run.returncode == 2 and "perch explain: " in run.stderr, "refuses " + " ".join(["explain"] + words),
                f"{run.returncode} {run.stderr}")
     missing = subprocess.run([PERCH, "explain", "--strace", "/proc/none"], capture_output=True, text=True, check=False)
-    report(missing.returncode == 1 and "No such file" in missing.stderr, "a missing log", missing.stderr)
+    check(missing.returncode == 1 and "No such file" in missing.stderr, "a missing log", missing.stderr)
     for text in ("", "root:x:0:0:root:/root:/bin/bash\n" * 3):
         other = subprocess.run([PERCH, "explain", "--strace", "-"], input=text, capture_output=True, text=True, check=False)
-        report(other.returncode == 1 and "is not a log of strace" in other.stderr and "0 calls" not in other.stderr,
+        check(other.returncode == 1 and "is not a log of strace" in other.stderr and "0 calls" not in other.stderr,
                "a file that is not a log of strace", str(other.returncode), other.stderr)
     summaries = ("% time     seconds  usecs/call     calls    errors syscall\n------ ----------- ----------- --------- --------- ------\n"
                  "100.00    0.000010           5         2         1 ioctl\n"
@@ -222,19 +215,19 @@ def usage():
                  "---------------- ---------\ntotal                    2\n")
     for text in (summaries[0], summaries[1], "strace: Process 7 attached\nstrace: Process 7 detached\n" + summaries[0]):
         other = subprocess.run([PERCH, "explain", "--strace", "-"], input=text, capture_output=True, text=True, check=False)
-        report(other.returncode == 1 and "is a summary of strace (-c), which has no system calls" in other.stderr and
+        check(other.returncode == 1 and "is a summary of strace (-c), which has no system calls" in other.stderr and
                "0 calls" not in other.stderr, "a summary of strace", str(other.returncode), other.stderr)
     log = "perf_event_open(NULL, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n"
     for text in summaries:
         both = subprocess.run([PERCH, "explain", "--strace", "-"], input=log + text + log, capture_output=True, text=True, check=False)
-        report(both.returncode == 0 and both.stderr == "perch explain: 2 calls of perf_event_open, 2 refused\n",
+        check(both.returncode == 0 and both.stderr == "perch explain: 2 calls of perf_event_open, 2 refused\n",
                "a log with a summary", str(both.returncode), both.stderr)
     full = subprocess.run([PERCH, "explain", "--strace", "-", "-o", "/dev/full"], input=log, capture_output=True, text=True,
                           check=False)
-    report(full.returncode == 1 and "No space left" in full.stderr, "a full disk", str(full.returncode), full.stderr)
+    check(full.returncode == 1 and "No space left" in full.stderr, "a full disk", str(full.returncode), full.stderr)
     causes = subprocess.run([PERCH, "explain", "--causes", "-j"], capture_output=True, text=True, check=False)
     listed = json.loads(causes.stdout)
-    report(len(listed) > 100 and len({row["cause"] for row in listed}) == len(listed) and
+    check(len(listed) > 100 and len({row["cause"] for row in listed}) == len(listed) and
            all(row["kind"] and row["meaning"] for row in listed), "--causes lists each once")
 
 
@@ -242,12 +235,12 @@ def main():
     usage()
     if not shutil.which("strace") or os.uname().machine not in NUMBERS:
         print("ok - logs of strace # skip no strace, or the number of perf_event_open is unknown here")
-        return failed
+        return int(cases.failed)
     program = [sys.executable, "-c", PROGRAM.replace("{N}", str(NUMBERS[os.uname().machine]))]
     probe = subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, check=False)
     if probe.returncode:
         print("ok - logs of strace # skip strace is not permitted here")
-        return failed
+        return int(cases.failed)
     for options in STRACE_OPTIONS:
         compare("refusals of all kinds, strace " + " ".join(["-f"] + options), program, options)
     compare("the log mixed with the output of the program", program, ["-v"], to_stderr=True)
@@ -262,7 +255,7 @@ def main():
             compare("perf record", ["perf", "record", "-o", data, "-e", "cycles:pp", "-a", "--", "true"], ["-v"])
     else:
         print("ok - perf # skip no perf here")
-    return failed
+    return int(cases.failed)
 
 
 sys.exit(main())

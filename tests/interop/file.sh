@@ -1,35 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Exchanges perf.data files between perch and the installed perf, in both directions.
-set -u
+# shellcheck source=tests/interop/common.sh
+. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
 tool=$PERCH_BUILD_ROOT/tests/interop/file_writer
-status=0
-
-directory=$(mktemp -d)
-trap 'rm -rf "$directory"' EXIT
-cd "$directory" || exit 1
-peers=$directory
-# shellcheck source=tests/peer.sh
-. "$PERCH_SOURCE_ROOT/tests/peer.sh"
+cd "$work" || exit 1
 
 if ! command -v perf >/dev/null 2>&1 || ! version=$(perf version 2>/dev/null); then
 	echo "ok - perf.data # skip: perf is not installed"
 	exit 77
 fi
-
-report() { # exit status, name, files to show when it is not 0
-	result=$1 name=$2
-	shift 2
-	if [ "$result" -eq 0 ]; then
-		echo "ok - $name"
-	elif died=$(peer_died); then
-		echo "ok - $name # skip $died"
-	else
-		echo "not ok - $name"
-		head -n 40 "$@"
-		status=1
-	fi
-}
 
 same() { # name, two files
 	diff "$2" "$3" >difference

@@ -11,6 +11,7 @@ import tempfile
 import cases
 import peer
 from cases import check
+from peer import result
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
@@ -21,15 +22,10 @@ PROGRAM = "i=0; while [ $i -lt 40 ]; do head -c 200000 /dev/zero | gzip | md5sum
 SAMPLE = re.compile(r"^\s*(\S.*\S|\S|)\s+(-?\d+)\s+\[(\d+)\]\s+(\d+\.\d+):")
 
 
-def run(*words):
-    done = peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-
-
 def samples(program, path, *options):
     """The samples as (comm, tid, CPU, time), with their first line, and the messages."""
     force = ["-f"] if program == PERF else []
-    status, out, err = run(program, "script", *force, "-i", path, *options)
+    status, out, err = result(program, "script", *force, "-i", path, *options)
     return [match.groups() for match in map(SAMPLE.match, out.splitlines()) if match], err if not status else "%d: %s" % (status, err)
 
 
@@ -48,7 +44,7 @@ def most_frequent(values):
 
 def symbols(path, with_dso):
     """The functions of the samples, or their DSOs, by perf."""
-    _, out, _ = run(PERF, "script", "-f", "-i", path, "-F", "ip,sym,dso")
+    _, out, _ = result(PERF, "script", "-f", "-i", path, "-F", "ip,sym,dso")
     return re.findall(r"\((\S+)\)$", out, re.M) if with_dso else [
         name for name in re.findall(r"^\s*[0-9a-f]+ (\S+) \(", out, re.M) if name != "[unknown]" and "," not in name]
 
@@ -70,7 +66,7 @@ def compare_options(path):
                     ["--time", "0%-10%,30%-70.5%"], ["--time", "10%/1,10%/5,10%/6"],
                     ["--time", "%.3f,%.3f %.3f," % (start, start + 0.05, middle)],
                     ["--time", "0%-80%", "--comms", comm, "-C", every[0][2]]):
-        if options[0] == "--dsos" and run(PERF, "script", "-f", "-i", path, *options)[0]:
+        if options[0] == "--dsos" and result(PERF, "script", "-f", "-i", path, *options)[0]:
             print("skipped: this perf script has no --dsos")
             continue
         compare(path, options[0] != "-C" and options[-2] != "-C" and options[0] != "--time", *options)
@@ -127,7 +123,7 @@ def check_functions(directory):
         print("skipped: needs g++")
         return
     subprocess.run(["g++", "-O1", "-o", program, source], check=True)
-    run(PERCH, "record", "-q", "-N", "-e", "cpu-clock:u", "-F", "2000", "--sample-cpu", "-o", path, program)
+    result(PERCH, "record", "-q", "-N", "-e", "cpu-clock:u", "-F", "2000", "--sample-cpu", "-o", path, program)
     functions = {"shapes::Sum::add(int)": "_ZN6shapes3Sum3addEi", "shapes::Sum::add(long, int)": "_ZN6shapes3Sum3addEli",
                  "shapes::Pair<int, char>::add": "_ZN6shapes4PairIicE3addEic",
                  "shapes::Pair<int, char>::operator<": "_ZN6shapes4PairIicEltEi"}
@@ -148,36 +144,36 @@ def check_functions(directory):
 
 
 def check_notes(path):
-    _, out, err = run(PERCH, "script", "-i", path, "--comms", "gzpi")
+    _, out, err = result(PERCH, "script", "-i", path, "--comms", "gzpi")
     check(not out and "no sample is of a thread with the name 'gzpi'" in err and "Did you mean gzip?" in err and
           "md5sum (" in err, "names a similar name, and the others", err)
-    _, out, err = run(PERCH, "script", "-i", path, "--time", "1,2")
+    _, out, err = result(PERCH, "script", "-i", path, "--time", "1,2")
     check(not out and re.search(r"samples are from \d+\.\d{9} to \d+\.\d{9}", err), "names the times", err)
-    _, out, err = run(PERCH, "script", "-i", path, "--comms", "gzip", "--dsos", "/nosuch")
+    _, out, err = result(PERCH, "script", "-i", path, "--comms", "gzip", "--dsos", "/nosuch")
     check("'/nosuch' (--dsos). Samples that pass the other options are of: " in err, "names what is left", err)
-    _, out, err = run(PERCH, "script", "-i", path, "--time", "1,")
+    _, out, err = result(PERCH, "script", "-i", path, "--time", "1,")
     check(out and "all samples are in the time '1,'" in err, "says that a time selects all samples", err)
     for options, message in ((["--time", "5"], "no ',' between start and stop"), (["--time", "130%"], "up to 100"),
                              (["--pid", "gzip"], "is no process id"), (["-C", "a"], "is no CPU"), (["-S", ""], "names of functions")):
-        status, out, err = run(PERCH, "script", "-i", path, *options)
+        status, out, err = result(PERCH, "script", "-i", path, *options)
         check(status == 2 and not out and message in err, "refuses " + " ".join(options), "%d: %s" % (status, err))
 
 
 @peer.part
 def compare_parents(path):
     """perf report -x counts the samples with a caller that matches; perch script prints them."""
-    if run(PERF, "record", "-q", "-g", "--sample-cpu", "-e", "cpu-clock", "-F", "2000", "-o", path, "--", "sh", "-c", PROGRAM)[0]:
+    if result(PERF, "record", "-q", "-g", "--sample-cpu", "-e", "cpu-clock", "-F", "2000", "-o", path, "--", "sh", "-c", PROGRAM)[0]:
         return
     for expression in ("^do_syscall|^main$", "read$"):
-        _, out, _ = run(PERF, "report", "-f", "-i", path, "--stdio", "--no-children", "-g", "none", "-x", "-p", expression,
+        _, out, _ = result(PERF, "report", "-f", "-i", path, "--stdio", "--no-children", "-g", "none", "-x", "-p", expression,
                         "-s", "parent", "-n")
         theirs = sum(int(count) for count in re.findall(r"^ +[\d.]+% +(\d+) ", out, re.M))
         ours, messages = samples(PERCH, path, "--parent", expression)
         check(len(ours) == theirs, "the samples of perf report: -x -p " + expression,
               "%d samples, perf %d\n%s" % (len(ours), theirs, messages))
-    _, out, err = run(PERCH, "script", "-i", path, "--parent", "no such caller")
+    _, out, err = result(PERCH, "script", "-i", path, "--parent", "no such caller")
     check(not out and "no call chain has a function that matches" in err and "There are: " in err, "no caller matches", err)
-    _, out, err = run(PERCH, "script", "-i", path, "--parent", "do_syscal_64")
+    _, out, err = result(PERCH, "script", "-i", path, "--parent", "do_syscal_64")
     check(not out and "Did you mean do_syscall_64?" in err, "a similar caller is named", err)
 
 
@@ -194,14 +190,14 @@ def cgroups(directory):
         return
     program = ("for at in %s/inner %s; do sh -c 'echo 0 >$0/cgroup.procs; head -c 30000000 /dev/zero | md5sum' $at; done >/dev/null"
                % (outer, outer))
-    status, _, err = run(PERF, "record", "-q", "-a", "--all-cgroups", "-e", "cpu-clock", "-F", "2000", "-o", path, "--", "sh", "-c",
+    status, _, err = result(PERF, "record", "-q", "-a", "--all-cgroups", "-e", "cpu-clock", "-F", "2000", "-o", path, "--", "sh", "-c",
                          program)
     os.rmdir(os.path.join(outer, "inner"))
     os.rmdir(outer)
     if status:
         print("skipped: perf record --all-cgroups: " + err.strip())
         return
-    _, out, _ = run(PERF, "report", "-f", "-i", path, "--stdio", "-s", "cgroup", "-n")
+    _, out, _ = result(PERF, "report", "-f", "-i", path, "--stdio", "-s", "cgroup", "-n")
     theirs = {name: int(count) for count, name in re.findall(r"^ +[\d.]+% +(\d+) +(/\S*)", out, re.M)}
     name = "/" + os.path.basename(outer)
     for options, count in ((name, theirs.get(name, 0) + theirs.get(name + "/inner", 0)), (name + "/inner", theirs.get(name + "/inner")),

@@ -15,6 +15,7 @@ import cases
 import chromium
 import large_recording
 from cases import check
+from peer import result
 
 PERCH = os.environ.get("PERCH", "perch")
 EVIL, COMM = "<script>alert(1)</script>", "</script>&amp;"
@@ -71,13 +72,8 @@ int main(void)
 """
 
 
-def run(*words, **options):
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **options)
-    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-
-
 def write_page(path, *options):
-    status, _, err = run(PERCH, "flamegraph", "-o", path, *options)
+    status, _, err = result(PERCH, "flamegraph", "-o", path, *options)
     check(status == 0, "perch flamegraph " + " ".join(options[:2]), err)
 
 
@@ -106,7 +102,7 @@ def comparable(sums):
 
 def check_sums(browser, path, data):
     browser.open(path)
-    _, out, _ = run(PERCH, "script", "-j", "-F", "comm,tid,time,period,ip,sym", "-i", data)
+    _, out, _ = result(PERCH, "script", "-j", "-F", "comm,tid,time,period,ip,sym", "-i", data)
     samples = json.loads(out) if out.startswith("[") else [json.loads(line) for line in out.splitlines()]
     total, expected = sum(sample["period"] for sample in samples), {}
     for sample in samples:
@@ -125,7 +121,7 @@ def check_sums(browser, path, data):
     check(named == expected and EVIL in named and "recurse" in named, "each function has the sums of perch script",
           [(name, expected.get(name), named.get(name)) for name in sorted(set(expected) | set(named))
            if expected.get(name) != named.get(name)][:5])
-    _, out, _ = run(PERCH, "report", "--stdio", "-i", data, "-g", "none", "--children", "-s", "sym")
+    _, out, _ = result(PERCH, "report", "--stdio", "-i", data, "-g", "none", "--children", "-s", "sym")
     shares = {line.split(None, 3)[3].replace(" (inlined)", ""): line.split()[:2] for line in out.splitlines() if re.match(r" +[0-9.]+% +[0-9.]+% +\[", line)}
     ours = {name: [f"{100 * values[0] / total:.2f}%", f"{100 * values[1] / total:.2f}%"] for name, values in named.items()}
     check(all(shares.get(name) == values for name, values in ours.items()), "the shares of perch report",
@@ -230,7 +226,7 @@ def sum_of(browser, **selection):
 
 def check_selection(browser, path, data):
     browser.open(path)
-    _, out, _ = run(PERCH, "script", "-j", "-F", "comm,tid,time,period", "-i", data)
+    _, out, _ = result(PERCH, "script", "-j", "-F", "comm,tid,time,period", "-i", data)
     samples = json.loads(out) if out.startswith("[") else [json.loads(line) for line in out.splitlines()]
     total = sum(sample["period"] for sample in samples)
     evil = sum(sample["period"] for sample in samples if sample["comm"] == COMM)
@@ -483,7 +479,7 @@ other    14 [001] 13.500000:     750000 cpu-clock:u:
 def check_texts(browser, directory):
     with open("stacks.folded", "w", encoding="utf-8") as file:
         file.write(FOLDED)
-    status, _, err = run(PERCH, "flamegraph", "stacks.folded", "-o", "folded.html")
+    status, _, err = result(PERCH, "flamegraph", "stacks.folded", "-o", "folded.html")
     check(status == 0 and "1 line of stacks.folded" in err, "folded stacks, and the number of other lines", err)
     with open("script.txt", "w", encoding="utf-8") as file:
         file.write(SCRIPT)
@@ -493,7 +489,7 @@ def check_texts(browser, directory):
     with open("ended.txt", "w", encoding="utf-8") as file:
         file.write(SCRIPT + "".join(f"{name} [000] 13.600000:  1000 cpu-clock:u: \n\t 99 ended_{i}+0x1 (/bin/prog)\n\n"
                                     for i, name in enumerate((":-1    -1", ":-1    -1/-1"))))
-    status, _, err = run(PERCH, "flamegraph", "ended.txt", "--svg", "-o", "ended.svg")
+    status, _, err = result(PERCH, "flamegraph", "ended.txt", "--svg", "-o", "ended.svg")
     with open("ended.svg", encoding="utf-8") as file:
         text = file.read()
     check(status == 0 and "neither" not in err and "ended_0" in text and "ended_1" in text, "samples of tasks that have ended", err)
@@ -519,9 +515,9 @@ def check_own_text(browser, data):
     """perch script | perch flamegraph - has the sums of the recording."""
     with open("own.txt", "wb") as out:
         subprocess.run([PERCH, "script", "-i", data], stdout=out, stderr=subprocess.DEVNULL, check=True)
-    status, _, err = run(PERCH, "flamegraph", "own.txt", "-o", "own.html")
+    status, _, err = result(PERCH, "flamegraph", "own.txt", "-o", "own.html")
     check(status == 0, "the text of perch script", err)
-    status, out, _ = run(PERCH, "export", "--format", "folded", "-i", data)
+    status, out, _ = result(PERCH, "export", "--format", "folded", "-i", data)
     with open("own.folded", "w", encoding="utf-8") as file:
         file.write(out)
     write_page("folded.html", "own.folded")
@@ -543,7 +539,7 @@ def check_diff(browser, directory):
     with open("new.folded", "w", encoding="utf-8") as file:
         file.write("two;main 30\ntwo;main;added 30\n")
     write_page("diff.html", "new.folded", "--diff", "old.folded")
-    status, _, err = run(PERCH, "flamegraph", "new.folded", "--diff", "old.folded", "--svg", "-o", "diff.svg")
+    status, _, err = result(PERCH, "flamegraph", "new.folded", "--diff", "old.folded", "--svg", "-o", "diff.svg")
     text = open("diff.svg", encoding="utf-8").read()
     check(status == 0 and "<title>added (50.00%, 30) +50.00%</title><rect class=\"more4\"" in text, "the picture of a comparison", text[-900:])
     browser.open("diff.html")
@@ -561,7 +557,7 @@ def check_diff(browser, directory):
 
 
 def check_svg(browser, data):
-    status, _, err = run(PERCH, "flamegraph", "--svg", "-i", data, "-o", "picture.svg", "--title", "<b> & c")
+    status, _, err = result(PERCH, "flamegraph", "--svg", "-i", data, "-o", "picture.svg", "--title", "<b> & c")
     text = open("picture.svg", encoding="utf-8").read()
     check(status == 0, "perch flamegraph --svg", err)
     root = xml.etree.ElementTree.fromstring(text)
@@ -620,7 +616,7 @@ def check_large(browser, directory):
     parts = [sum_of(browser, **{"from": first, "to": first + slices // 4}) for first in range(0, slices, slices // 4)]
     check(abs(sum(parts) - whole) < 1 and "the same part of its event count" in browser.run("document.getElementById('summary').textContent"),
           "averages of periods are stated", (parts, whole))
-    _, out, _ = run(PERCH, "report", "--stdio", "-i", "varied.data", "-g", "none")
+    _, out, _ = result(PERCH, "report", "--stdio", "-i", "varied.data", "-g", "none")
     check(f"# Event count (approx.): {whole}\n" in out, "the event count of perch report", out[:500])
 
 
@@ -654,13 +650,13 @@ def check_errors(directory, data):
         check(" --comms program,&lt;b&gt;</title>" in file.read(), "the title has the options that select samples")
     for words, message in (((data, "word"), "'word' is too much"), (("--title",), "needs"), (("-i", data, "old.folded"), "too much"),
                            (("-", "--tid", "1"), "need a recording"), (("-", "-U"), "need a recording"), (("-", "--max-stack", "2"), "need a recording")):
-        status, _, err = run(PERCH, "flamegraph", *words, stdin=subprocess.DEVNULL)
+        status, _, err = result(PERCH, "flamegraph", *words, stdin=subprocess.DEVNULL)
         check(status == 2 and message in err, "usage: " + " ".join(words), err)
-    status, _, err = run(PERCH, "flamegraph", "-i", data, "-o", os.path.join(directory, "no/file"))
+    status, _, err = result(PERCH, "flamegraph", "-i", data, "-o", os.path.join(directory, "no/file"))
     check(status == 1 and "cannot be written: " in err, "a file that cannot be created", err)
     with open("bad.txt", "w", encoding="utf-8") as file:
         file.write("nothing of it\nis a stack\n")
-    status, _, err = run(PERCH, "flamegraph", "bad.txt", "-o", "bad.html")
+    status, _, err = result(PERCH, "flamegraph", "bad.txt", "-o", "bad.html")
     check(status == 1 and "none of 2 lines is a folded stack or of perf script" in err and err.count("\n") == 1 and not os.path.exists("bad.html"), "a text of neither", err)
     for text in ("#include <vector>\n\n#define A\n", "a;b 0\n", ""):
         with open("kept.html", "w", encoding="utf-8") as file:
@@ -670,13 +666,13 @@ def check_errors(directory, data):
             same = file.read() == "kept"
         check(done.returncode == 1 and "standard input has no stacks; expected folded stacks" in done.stderr and done.stderr.count("\n") == 1 and same,
               f"a text without stacks, {text!r}", (done.returncode, done.stderr))
-    status, _, err = run(PERCH, "flamegraph", "-i", data, "--comms", "nobody", "-o", "kept.html")
+    status, _, err = result(PERCH, "flamegraph", "-i", data, "--comms", "nobody", "-o", "kept.html")
     with open("kept.html", encoding="utf-8") as file:
         check(status == 1 and "nobody" in err and "kept.html is not written: it would have no samples" in err and file.read() == "kept",
               "a page without samples does not replace a file", err)
     with open("good.txt", "w", encoding="utf-8") as file:
         file.write("a;b 1\nnothing\n")
-    status, _, err = run(PERCH, "flamegraph", "good.txt", "-o", "good.html")
+    status, _, err = result(PERCH, "flamegraph", "good.txt", "-o", "good.html")
     check(status == 0 and "1 line of good.txt is neither a folded stack nor of perf script" in err, "a line of neither", err)
     with open("/dev/full", "wb") as full:
         done = subprocess.run([PERCH, "flamegraph", "-i", data, "-o", "-"], stdout=full, stderr=subprocess.PIPE, check=False)
@@ -696,7 +692,7 @@ def main():
         subprocess.run(["objcopy", "--redefine-sym", "evil=" + EVIL, "program.o"], check=True)
         subprocess.run(["gcc", "-pthread", "program.o", "-o", "program"], check=True)
         data, page = os.path.join(directory, "perf.data"), os.path.join(directory, "page.html")
-        status, _, err = run(PERCH, "record", "-N", "-g", "-F", "1999", "-e", "cpu-clock:u", "-o", data, "./program")
+        status, _, err = result(PERCH, "record", "-N", "-g", "-F", "1999", "-e", "cpu-clock:u", "-o", data, "./program")
         if status:
             print("skipped: perch cannot record here: " + err.strip())
             return 77

@@ -11,6 +11,7 @@ import tempfile
 
 import cases
 from cases import check
+from peer import output
 
 FRAMES = os.path.join(os.environ["PERCH_BUILD_ROOT"], "examples", "source-lines")
 PERCH = os.environ["PERCH"]
@@ -86,10 +87,6 @@ PROGRAMS = [
 SWITCHING = r"(runtime\.(mcall|systemstack|morestack|asmcgocall|nanotime1|walltime)|time\.now)(\.abi\w+)?$"
 
 
-def run(*command, **options):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
-
-
 def build(output, options):
     """Builds the program. Returns the reason why that is not possible, or None."""
     env = dict(os.environ, GO111MODULE="off", GOFLAGS="", CGO_ENABLED="0", HOME=os.getcwd(), GOCACHE=os.path.join(os.getcwd(), "cache"))
@@ -114,7 +111,7 @@ def remove_section_headers(path):
 def functions_of(path):
     """{address: (names, size)} of the functions in Go, by go tool nm."""
     found, text = {}, {}
-    for line in run("go", "tool", "nm", "-size", path).splitlines():
+    for line in output("go", "tool", "nm", "-size", path).splitlines():
         match = re.match(r"\s*([0-9a-f]+)\s+(\d+) ([tT]) (.*)$", line)
         if match:
             names, size = found.get(int(match[1], 16), (set(), 0))
@@ -127,7 +124,7 @@ def functions_of(path):
 
 def segments_of(path):
     found = []
-    for line in run("readelf", "-lW", path, stderr=subprocess.DEVNULL).splitlines():
+    for line in output("readelf", "-lW", path, stderr=subprocess.DEVNULL).splitlines():
         word = line.split()
         if word and word[0] == "LOAD":
             found.append((int(word[2], 16), int(word[1], 16), int(word[4], 16)))
@@ -138,7 +135,7 @@ def names_at(path, addresses):
     """{address: name}. Addresses without a function have the name '??'."""
     segments = segments_of(path)
     offsets = [next(address - start + offset for start, offset, size in segments if start <= address < start + size) for address in addresses]
-    lines = run(FRAMES, path, "--no-demangle", input="".join("%x\n" % offset for offset in offsets), stderr=subprocess.DEVNULL).splitlines()
+    lines = output(FRAMES, path, "--no-demangle", input="".join("%x\n" % offset for offset in offsets), stderr=subprocess.DEVNULL).splitlines()
     return dict(zip(addresses, (line.strip() for line in lines[1::3])))
 
 
@@ -155,7 +152,7 @@ def check_names(name, number, options, stripped_options, how):
         print(f"ok - {name} # skip {why}")
         return
     if how == "strip":
-        run("strip", stripped)
+        output("strip", stripped)
     elif how == "headers":
         remove_section_headers(stripped)
     functions = functions_of(full)
@@ -163,7 +160,7 @@ def check_names(name, number, options, stripped_options, how):
     ends = names_at(stripped, [address + size - 1 for address, (_, size) in functions.items() if size])
     wrong = [(hex(address), starts[address], names) for address, (names, _) in functions.items() if not same(starts[address], names)]
     cut = [(hex(address), names) for address, (names, size) in functions.items() if size and not same(ends[address + size - 1], names)]
-    symbols = re.search(r"\.symtab", run("readelf", "-SW", stripped, stderr=subprocess.DEVNULL))
+    symbols = re.search(r"\.symtab", output("readelf", "-SW", stripped, stderr=subprocess.DEVNULL))
     check(len(functions) > 1000 and not wrong and not cut and not symbols,
           "%s: %d functions have their names" % (name, len(functions)), (len(wrong), wrong[:9], len(cut), cut[:9], symbols))
 

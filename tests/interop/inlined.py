@@ -11,6 +11,7 @@ import tempfile
 
 import cases
 from cases import check
+from peer import output
 
 PERCH = os.environ["PERCH"]
 SOURCE = """
@@ -77,10 +78,6 @@ INTERNAL_NAMES = {"red::step", "blue::step", "(anonymous namespace)::outer::inne
                   "n::around::local::step"}
 
 
-def run(*command):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL).stdout
-
-
 def names_of(text, first):
     """The frames of most samples in a function, innermost first, without offsets. At the start of outer() the caller is unknown, and few
     samples are in outer() itself."""
@@ -96,15 +93,15 @@ def names_of(text, first):
 def check_selection():
     """Samples are selected by the names of inlined functions, too."""
     def samples(*options):
-        return int(re.search(r"of event '.*'\n(?:.*\n)*", run(PERCH, "report", "-i", "with", "--stdio", "-n", "--no-children", "-g", "none",
+        return int(re.search(r"of event '.*'\n(?:.*\n)*", output(PERCH, "report", "-i", "with", "--stdio", "-n", "--no-children", "-g", "none",
                                                               "-F", "sample", *options))[0].split()[-1])
 
     inner, middle = samples("-S", "inner"), samples("-S", "n::s::middle")
     check(inner > 100 and middle >= inner, "-S: samples of inlined functions: %d, %d" % (inner, middle))
     check(samples("-S", "outer") >= middle, "-S: samples of the function that contains them")
-    scripted = run(PERCH, "script", "-i", "with", "-S", "inner", "-F", "tid").splitlines()
+    scripted = output(PERCH, "script", "-i", "with", "-S", "inner", "-F", "tid").splitlines()
     check(len(scripted) == inner, "script -S: %d samples, %d in report" % (len(scripted), inner))
-    report = run(PERCH, "report", "-i", "with", "--stdio", "--no-children", "-g", "caller", "-S", "outer")
+    report = output(PERCH, "report", "-i", "with", "--stdio", "--no-children", "-g", "caller", "-S", "outer")
     check("[.] inner (inlined)\n" in report, "report -S outer: the column of functions")
     none = subprocess.run([PERCH, "report", "-i", "with", "--stdio", "-S", "inner", "--no-inline"], capture_output=True, text=True)
     check("no sample is in the function 'inner'" in none.stderr, "--no-inline: no name of inlined functions")
@@ -133,9 +130,9 @@ def line_of(text):
 
 def check_internal(label, *flags):
     """Functions that no other file can call: GCC writes no linkage names of them."""
-    run("g++", "-O2", "-g", *flags, "-o", "internal", "internal.cc")
-    run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "5000", "--call-graph", "fp", "-o", "internal.data", "./internal")
-    report = run(PERCH, "report", "-i", "internal.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym", "-d", "internal")
+    output("g++", "-O2", "-g", *flags, "-o", "internal", "internal.cc")
+    output(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "5000", "--call-graph", "fp", "-o", "internal.data", "./internal")
+    report = output(PERCH, "report", "-i", "internal.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym", "-d", "internal")
     found = set(re.findall(r"\[\.\] (.*) \(inlined\)", report))
     wanted = INTERNAL_NAMES | {
         "(unnamed struct at internal.cc:%d:15)::step" % line_of("} unnamed;"),
@@ -145,9 +142,9 @@ def check_internal(label, *flags):
     check(found == wanted, "%s: names of internal functions: %s" % (label, sorted(found ^ wanted)))
     done = subprocess.run([PERCH, "annotate", "-i", "internal.data", "--stdio", "red::step"], capture_output=True, text=True)
     check("'red::step' is inlined into main (" in done.stderr, label + ": annotate: " + done.stderr)
-    report = run(PERCH, "report", "-i", "internal.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym", "-S", "blue::step")
+    report = output(PERCH, "report", "-i", "internal.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym", "-S", "blue::step")
     check("blue::step (inlined)" in report and "red::step" not in report, label + ": -S blue::step")
-    report = run(PERCH, "report", "-i", "internal.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym",
+    report = output(PERCH, "report", "-i", "internal.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym",
                  "--symbol-filter", "deep::step")
     check("deep::step (inlined)" in report and "red::step" not in report, label + ": --symbol-filter")
 
@@ -172,7 +169,7 @@ def check_type():
     """A type with a name, and with a linkage name that cannot be demangled: it takes the bytes of two other attributes."""
     with open("types.cc", "w") as file:
         file.write(TYPES)
-    run("g++", "-O1", "-g", "-S", "-dA", "types.cc")
+    output("g++", "-O1", "-g", "-S", "-dA", "types.cc")
     with open("types.s") as file:
         text = file.read()
     text, entries = re.subn(r"(DIE \(0x\w+\) DW_TAG_structure_type\)\n.*DW_AT_name.*\n)\s+\.byte.*DW_AT_byte_size\n\s+\.byte.*DW_AT_decl_file.*\n",
@@ -184,9 +181,9 @@ def check_type():
         return
     with open("types.s", "w") as file:
         file.write(text)
-    run("g++", "-o", "types", "types.s")
-    run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "5000", "--call-graph", "fp", "-o", "types.data", "./types")
-    report = run(PERCH, "report", "-i", "types.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym", "-d", "types")
+    output("g++", "-o", "types", "types.s")
+    output(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "5000", "--call-graph", "fp", "-o", "types.data", "./types")
+    report = output(PERCH, "report", "-i", "types.data", "--stdio", "--no-children", "-g", "caller", "-s", "sym", "-d", "types")
     found = set(re.findall(r"\[\.\] (.*) \(inlined\)", report))
     check(found == {"(anonymous namespace)::shown::step"}, "a type whose linkage name cannot be demangled has its name: %s" % found)
 
@@ -199,15 +196,15 @@ def main():
         os.chdir(directory)
         with open("program.cc", "w") as file:
             file.write(SOURCE)
-        run("g++", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-shrink-wrap",
+        output("g++", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-shrink-wrap",
             "-o", "program", "program.cc")
-        run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "1000", "-g", "-o", "with", "./program")
-        names = names_of(run(PERCH, "script", "-i", "with"), "inner (inlined)")
+        output(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "1000", "-g", "-o", "with", "./program")
+        names = names_of(output(PERCH, "script", "-i", "with"), "inner (inlined)")
         check(names[:3] == ["inner (inlined)", "n::s::middle (inlined)", "outer"], "script: %s" % names)
         check(names[3:5] == ["caller (inlined)", "main"], "script: the call, not the address after it")
-        check(names_of(run(PERCH, "script", "-i", "with", "--no-inline"), "outer")[:2] == ["outer", "main"],
+        check(names_of(output(PERCH, "script", "-i", "with", "--no-inline"), "outer")[:2] == ["outer", "main"],
               "script --no-inline")
-        report = run(PERCH, "report", "-i", "with", "--stdio")
+        report = output(PERCH, "report", "-i", "with", "--stdio")
         for name in "inner", "n::s::middle", "caller":
             check("[.] %s (inlined)\n" % name in report, "report: row of " + name)
         # a sample in main() itself makes a branch with percentages
@@ -215,13 +212,13 @@ def main():
         calls = re.search("--main\n" + branch + r"caller \(inlined\)\n" + branch + "outer\n", report)
         check(calls is not None, "report: call graph" if calls else "report: call graph: " + report)
         check_selection()
-        report = run(PERCH, "report", "-i", "with", "--stdio", "--no-inline")
+        report = output(PERCH, "report", "-i", "with", "--stdio", "--no-inline")
         check("(inlined)" not in report and "[.] outer\n" in report, "report --no-inline")
-        run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "1000", "-o", "flat", "./program")
-        report = run(PERCH, "report", "-i", "flat", "--stdio")
+        output(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "1000", "-o", "flat", "./program")
+        report = output(PERCH, "report", "-i", "flat", "--stdio")
         check("(inlined)" not in report and "[.] outer\n" in report, "report: no call chains")
-        run("g++", "-O2", "-fomit-frame-pointer", "-o", "short", "program.cc")
-        run(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "1000", "-g", "-o", "short.data", "./short")
+        output("g++", "-O2", "-fomit-frame-pointer", "-o", "short", "program.cc")
+        output(PERCH, "record", "-N", "-e", "cpu-clock:u", "-F", "1000", "-g", "-o", "short.data", "./short")
         for path, expected in ("short.data", True), ("with", False), ("flat", False):
             done = subprocess.run([PERCH, "report", "-i", path, "--stdio"], capture_output=True, text=True)
             check(("compiled without frame pointers" in done.stderr) == expected, "message about frame pointers: " + path)
@@ -230,8 +227,8 @@ def main():
         check_type()
         for label, *flags in ("DWARF 5", "-gdwarf-5"), ("DWARF 4", "-gdwarf-4"), ("split", "-gsplit-dwarf"), ("LTO", "-flto"):
             check_internal(label, *flags)
-        run("strip", "--strip-debug", "program")
-        report = run(PERCH, "report", "-i", "with", "--stdio", "-d", "program")
+        output("strip", "--strip-debug", "program")
+        report = output(PERCH, "report", "-i", "with", "--stdio", "-d", "program")
         check("(inlined)" not in report and "[.] outer\n" in report, "report: no debug information")
     return int(cases.failed)
 

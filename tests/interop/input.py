@@ -12,20 +12,14 @@ import subprocess
 import sys
 import tempfile
 
-from cases import limit
+import cases
+from cases import check, limit
 from piped import build, feature, mapping, pipe, record, sample
 
 PERCH = os.environ.get("PERCH", "perch")
 SECONDS = 20  # quadratic algorithms take longer; 0.1 seconds is usual
 BYTES = 2 << 30
 KERNEL = 0xffffffff81000000
-failed = False
-
-
-def report(good, what):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
 
 
 def limits():
@@ -57,7 +51,7 @@ def costs():
     }
     for what, records in hostile.items():
         done = perch("report", "-i", "-", "--percent-limit", "1", data=pipe(records + [sample(4096)]))
-        report(done.returncode == 0 and b" of event 'cpu-clock'" in done.stdout, f"{n} {what}")
+        check(done.returncode == 0 and b" of event 'cpu-clock'" in done.stdout, f"{n} {what}")
     listed_files(200000)
 
 
@@ -67,7 +61,7 @@ def listed_files(n):
     samples = [part for i in range(n - 1, -1, -1) for part in (mapping(1, 4096 * (i + 1), b"/x%d" % i), sample(4096 * (i + 1)))]
     done = perch("buildid-list", "-H", "-i", "-", data=pipe(ids + ids[:9] + samples))
     expected = b"".join((b"%020d" % i).hex().encode() + b" /x%d\n" % i for i in range(n))
-    report(done.returncode == 0 and done.stdout == expected, f"buildid-list -H with {n} files")
+    check(done.returncode == 0 and done.stdout == expected, f"buildid-list -H with {n} files")
 
 
 def endless():
@@ -81,7 +75,7 @@ def endless():
                               timeout=limit(10) * SECONDS, check=False)
         source.stdout.close()
         source.wait()
-        report(sentence in done.stderr and (done.returncode == 0) == (b" of event " in done.stdout), what)
+        check(sentence in done.stderr and (done.returncode == 0) == (b" of event " in done.stdout), what)
 
 
 def truncated(directory):
@@ -99,7 +93,7 @@ def truncated(directory):
             pass
         os.close(ends[0])
         message = child.stderr.read()
-    report(child.returncode == 1 and b"became shorter while it was read" in message,
+    check(child.returncode == 1 and b"became shorter while it was read" in message,
            "a file that is truncated while it is read")
 
 
@@ -108,7 +102,7 @@ def empty_pipe(directory):
         file.write(pipe([sample(4096)]))
     for command in ("report", "script", "dump"):
         done = subprocess.run([PERCH, command], input=b"", capture_output=True, cwd=directory, check=False)
-        report(done.returncode == 1 and not done.stdout and b"no input from the pipe" in done.stderr,
+        check(done.returncode == 1 and not done.stdout and b"no input from the pipe" in done.stderr,
                f"{command} refuses an empty pipe and does not read perf.data")
 
 
@@ -130,13 +124,13 @@ def other_kernels():
         for command in ("report", "script"):
             done = perch(command, "-i", "-", data=data)
             named, reported = name.encode() in done.stdout, b"have no symbols: recorded on another machine" in done.stderr
-            report(done.returncode == 0 and named == (which is None) and reported == (which is not None),
+            check(done.returncode == 0 and named == (which is None) and reported == (which is not None),
                    f"{command} of a kernel of {other or 'this machine'}")
     # this boot may have loaded the kernel elsewhere
     facts = [feature(number, text.encode()) for number, text in here.items()]
     for command in ("report", "script"):
         done = perch(command, "-i", "-", data=pipe(facts + [sample(address, 1)]))
-        report(done.returncode == 0 and name.encode() not in done.stdout and b"does not have the address of the kernel" in done.stderr,
+        check(done.returncode == 0 and name.encode() not in done.stdout and b"does not have the address of the kernel" in done.stderr,
                f"{command} of a kernel without its address has no names")
 
 
@@ -145,7 +139,7 @@ def numbers():
                             (2, b": 2 addresses in /no/such/file have no names: no such file\n")):
         here = [feature(3, platform.node().encode())]
         done = perch("report", "-i", "-", data=pipe(here + [mapping(1, 4096, b"/no/such/file")] + [sample(4096 + i) for i in range(count)]))
-        report(sentence in done.stderr, f"the note of {count} address{'es' if count > 1 else ''}")
+        check(sentence in done.stderr, f"the note of {count} address{'es' if count > 1 else ''}")
 
 
 def compared(directory):
@@ -157,10 +151,10 @@ def compared(directory):
             file.write(pipe([mapping(1, 4096, b"/no/such/%d" % number)] + [sample(4096)] * number))
     done = perch("flamegraph", "-i", names["new"], "--diff", names["old"], "-o", f"{directory}/page.html")
     lines = done.stderr.decode().splitlines()
-    report(all(any(line.startswith(f"perch flamegraph: {path}: ") and f"/no/such/{number}" in line for line in lines)
+    check(all(any(line.startswith(f"perch flamegraph: {path}: ") and f"/no/such/{number}" in line for line in lines)
                for path, number in ((names["old"], 1), (names["new"], 2))), "flamegraph --diff: messages name their file")
     done = perch("flamegraph", "-i", names["new"], "-o", f"{directory}/page.html")
-    report(b"/no/such/2 has no name" in done.stderr and b"new.data: " not in done.stderr, "flamegraph: messages about one file")
+    check(b"/no/such/2 has no name" in done.stderr and b"new.data: " not in done.stderr, "flamegraph: messages about one file")
 
 
 def closed_pipe(directory):
@@ -174,7 +168,7 @@ def closed_pipe(directory):
         done = subprocess.run([PERCH, *words, "-i", path], stdout=ends[1], stderr=subprocess.PIPE, check=False)
         os.close(ends[1])
         wanted = -signal.SIGPIPE if words[0] == "report" else 1  # annotate has no function, and writes nothing
-        report(done.returncode == wanted and b"/no/such/file" in done.stderr and b"incomplete" not in done.stderr,
+        check(done.returncode == wanted and b"/no/such/file" in done.stderr and b"incomplete" not in done.stderr,
                f"{words[0]} prints its messages after a closed pipe")
 
 
@@ -187,4 +181,4 @@ with tempfile.TemporaryDirectory() as directory:
     truncated(directory)
     empty_pipe(directory)
     other_kernels()
-sys.exit(failed)
+sys.exit(cases.failed)

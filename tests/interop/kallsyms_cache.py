@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 import zlib
+import cases
+from cases import check
 
 PERCH = os.environ["PERCH"]
 HEAD = struct.Struct("=8s36sIQQQIIIIQ4096s")
@@ -15,15 +17,6 @@ MEMBERS = ("magic", "boot", "crc", "modules", "text_start", "stext", "nr", "name
 INDEX = struct.Struct("=QII")  # start, names, crc
 FUNCTION_SIZE = 16
 BLOCK = 128
-failed = False
-
-
-def check(ok, name, *details):
-    global failed
-    failed |= not ok
-    print(f"{'ok' if ok else 'not ok'} - {name}")
-    for detail in details if not ok else ():
-        print(detail)
 
 
 def environment(home, **more):
@@ -194,7 +187,7 @@ def main():
     check(report(data, environment(home, XDG_CACHE_HOME=other)) == plain and os.path.exists(os.path.join(other, "perch/kallsyms")),
           "XDG_CACHE_HOME")
     check(report(data, environment("/proc/none")) == plain, "a directory that cannot be made")
-    return failed
+    return int(cases.failed)
 
 
 sys.exit(main())

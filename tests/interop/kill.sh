@@ -1,17 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The file of a recorder that was killed at a random time: perf and perch read it, and count the same records.
-set -u
+# shellcheck source=tests/interop/common.sh
+. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
 perch=${PERCH:?the perch command to test}
 kills=${KILLS:-20}
 command -v perf > /dev/null || { echo "skipped: no perf here to compare with"; exit 77; }
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-peers=$dir
-# shellcheck source=tests/peer.sh
-. "$PERCH_SOURCE_ROOT/tests/peer.sh"
-status=0
+cd "$work" || exit 1
 
 # Starts many short processes, for records of all types. It ends by itself when the kill fails.
 cat > work.sh << 'END'

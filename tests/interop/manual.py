@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 import tempfile
+import cases
+from cases import report
 
 SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
 # Declarations that the code of a page needs.
@@ -19,15 +21,6 @@ DECLARATIONS = {
                           "extern const struct perch_row *rows; extern struct perch_profile_total total;\n"
                           "extern size_t nr;\n",
 }
-failed = False
-
-
-def report(problems, name):
-    global failed
-    print(("not ok - " if problems else "ok - ") + name)
-    for line in problems:
-        print("    " + line)
-    failed |= bool(problems)
 
 
 def compile_program(headers, declarations, body):
@@ -78,7 +71,7 @@ def main():
         result = subprocess.run(command.split() + ["-fsyntax-only"], cwd=SOURCE, capture_output=True, text=True)
         report(result.stderr.splitlines() if result.returncode else [], command)
     report([] if len(commands) > 1 else ["fewer than 2"], "README.md and the demo compile files")
-    return failed
+    return int(cases.failed)
 
 
 sys.exit(main())

@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Common functions of causes.py and records.py: they read a manual page as man formats it, and the sources of its tables."""
 import os
-import re
 import subprocess
 
 SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
 BUILD = os.environ.get("PERCH_BUILD_ROOT", "build")
 PLAIN = str.maketrans("‘’“”‐−", "''\"\"--")
-failed = False
-
-
-def report(why, name):
-    global failed
-    print(("not ok - " if why else "ok - ") + name)
-    for line in why[:20]:
-        print("    " + line)
-    failed |= bool(why)
 
 
 def read(path):

@@ -13,6 +13,9 @@ import sys
 import tempfile
 
 import peer
+import cases
+from cases import check
+from peer import output
 
 PERCH = os.environ["PERCH"]
 PERF = shutil.which("perf")
@@ -53,19 +56,6 @@ __attribute__((section(".modinfo"), used)) static const char info[] =
 	"license=GPL\\0name=perch_mod\\0vermagic=%s SMP preempt %s ";
 __attribute__((section(".gnu.linkonce.this_module"), used)) static char module[64];
 """
-failed = 0
-
-
-def check(ok, what, details=""):
-    global failed
-    print(("ok - " if ok else "not ok - ") + what, flush=True)
-    if not ok:
-        print(details)
-    failed += not ok
-
-
-def run(*command, **options):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
 
 
 # ---- the module ----
@@ -73,19 +63,19 @@ def run(*command, **options):
 def make(path, unload="mod_unload"):
     with open("m.c", "w", encoding="ascii") as file:
         file.write(SOURCE % (RELEASE, unload))
-    run("gcc", "-O2", "-g", "-fno-pic", "-fcf-protection=none" if os.uname().machine == "x86_64" else "-g",
+    output("gcc", "-O2", "-g", "-fno-pic", "-fcf-protection=none" if os.uname().machine == "x86_64" else "-g",
         *(["-mcmodel=kernel"] if os.uname().machine == "x86_64" else []), "-c", "m.c", "-o", "m.o")
-    run("ld", "-r", "--build-id", "m.o", "-o", path)
+    output("ld", "-r", "--build-id", "m.o", "-o", path)
 
 
 def build_id_of(path):
-    return re.search(r"Build ID: (\w+)", run("readelf", "-n", path))[1]
+    return re.search(r"Build ID: (\w+)", output("readelf", "-n", path))[1]
 
 
 def layout(path, without=()):
     """{section with code: where the kernel puts it}."""
     at, found = 0, {}
-    for line in run("readelf", "-SW", path).splitlines():
+    for line in output("readelf", "-SW", path).splitlines():
         word = re.sub(r"^ *\[ *\d+\] ", "", line).split()
         if len(word) < 10 or "X" not in word[6] or word[0].startswith((".init", *without)):
             continue
@@ -99,7 +89,7 @@ def layout(path, without=()):
 def instructions(path, starts):
     """{recorded address: (section, offset)} of the instructions."""
     found, section = {}, None
-    for line in run("objdump", "-d", "--no-show-raw-insn", path).splitlines():
+    for line in output("objdump", "-d", "--no-show-raw-insn", path).splitlines():
         if line.startswith("Disassembly of section "):
             section = line.split()[-1].rstrip(":")
         address, _, instruction = line.partition(":")
@@ -113,7 +103,7 @@ def expected_frames(path, where):
     frames = {}
     for section in {section for section, _ in where.values()}:
         inside = {offset: address for address, (at, offset) in where.items() if at == section}
-        text = run("addr2line", "-i", "-f", "-a", "-j", section, "-e", path, input="".join("%x\n" % offset for offset in inside))
+        text = output("addr2line", "-i", "-f", "-a", "-j", section, "-e", path, input="".join("%x\n" % offset for offset in inside))
         lines = iter(text.splitlines())
         for line in lines:
             if line.startswith("0x"):
@@ -124,7 +114,7 @@ def expected_frames(path, where):
 
 
 def found_frames(root, path, addresses, build_id, release=RELEASE):
-    text = run(LINES, root, path, "%x" % START, release, build_id, input="".join("%x\n" % address for address in addresses))
+    text = output(LINES, root, path, "%x" % START, release, build_id, input="".join("%x\n" % address for address in addresses))
     frames = {}
     for line in text.splitlines():
         if not line.startswith("\t"):
@@ -199,7 +189,7 @@ def compressed_forms():
 
     forms = {"": shutil.copy, ".gz": write(gzip.open), ".xz": write(lzma.open)}
     if shutil.which("zstd"):
-        forms[".zst"] = lambda path, to: run("zstd", "-q", "-f", path, "-o", to)
+        forms[".zst"] = lambda path, to: output("zstd", "-q", "-f", path, "-o", to)
     return forms
 
 
@@ -293,8 +283,8 @@ def check_releases(where, build_id, expected):
 
 
 def check_debug_files(where, build_id, expected):
-    run("objcopy", "--only-keep-debug", "perch-mod.ko", "perch-mod.debug")
-    run("objcopy", "--strip-debug", "perch-mod.ko", f"root/{TREE}/perch-mod.ko")
+    output("objcopy", "--only-keep-debug", "perch-mod.ko", "perch-mod.debug")
+    output("objcopy", "--strip-debug", "perch-mod.ko", f"root/{TREE}/perch-mod.ko")
     os.remove(f"root/{TREE}/perch-mod.ko.xz")
     path = f"/{TREE}/perch-mod.ko"
     nothing = found_frames("root", path, where, build_id)
@@ -333,7 +323,7 @@ def check_cache(where, build_id):
 def check_cache_of(program, cache, path, where, build_id):
     peer.run([program, "--buildid-dir", cache, "buildid-cache", "-a", path])
     os.remove(path)
-    check(build_id in run(PERCH, "--buildid-dir", cache, "buildid-cache", "-l"), f"{os.path.basename(program)} adds a module to the cache")
+    check(build_id in output(PERCH, "--buildid-dir", cache, "buildid-cache", "-l"), f"{os.path.basename(program)} adds a module to the cache")
     found, notes = names(PERCH, "--buildid-dir", cache, "script", "-i", "data")
     check(all_named(found, where), f"functions of a module that {os.path.basename(program)} added to the cache", (found, notes))
     theirs = perf_names("--buildid-dir", cache) if PERF else {}
@@ -370,7 +360,7 @@ def main():
     check_releases(where, build_id, expected)
     check_debug_files(where, build_id, expected)
     check_without_unload()
-    return failed != 0
+    return int(cases.failed)
 
 
 with tempfile.TemporaryDirectory(prefix="perch-modules-") as directory:

@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 import tempfile
+import cases
+from cases import check
 
 SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
 BUILD = os.environ.get("PERCH_BUILD_ROOT", "build")
@@ -31,15 +33,6 @@ STATIC_PROBE = r"""
 __asm__(".pushsection .note.stapsdt,\"\",\"note\"\n\t.balign 4\n\t.4byte 2f-1f, 4f-3f, 3\n1:\t.asciz \"stapsdt\"\n"
 	"2:\t.balign 4\n3:\t.8byte main, 0, 0\n\t.asciz \"provider\", \"probe\", \"\"\n4:\t.balign 4\n\t.popsection");
 """
-failed = False
-
-
-def report(ok, name, *why):
-    global failed
-    print(("ok - " if ok else "not ok - ") + name)
-    for line in why:
-        print("    " + line)
-    failed |= not ok
 
 
 def plain(cell):
@@ -96,7 +89,7 @@ def names_of_page(path):
         for rows in tables(file.read()):
             for row in rows[1:]:
                 if len(row) != len(rows[0]):
-                    report(False, f"the page's row '{row[0]}' has {len(rows[0])} cells")
+                    check(False, f"the page's row '{row[0]}' has {len(rows[0])} cells")
                 since = dict(zip(rows[0], row)).get("since")
                 for heading, cell in zip(rows[0], row):
                     for name in named(heading, cell):
@@ -140,7 +133,7 @@ def check_tables(page):
     bad += [f"{name}: '{' or '.join(rows[name])}' on the page, '{since}' in attr_fields.c"
             for name, since in fields.items() if any(row != since for row in rows[name])]
     checked = len(bits) + sum(1 for found in rows.values() if found)
-    report(checked > 80 and not bad, f"{checked} releases are the same as in the tables of src/abi", *bad)
+    check(checked > 80 and not bad, f"{checked} releases are the same as in the tables of src/abi", *bad)
 
 
 def check_fields(page):
@@ -153,7 +146,7 @@ def check_fields(page):
     with open(page, encoding="utf-8") as file:
         words = {word for rows in tables(file.read()) for row in rows for cell in row for word in re.findall(r"\w+", cell)}
     bad = [f"{field} is missing" for field in fields if field not in words]
-    report(len(fields) > 60 and not bad, f"{len(fields)} fields of the attr are in tables", *bad)
+    check(len(fields) > 60 and not bad, f"{len(fields)} fields of the attr are in tables", *bad)
 
 
 def check_releases(page):
@@ -161,7 +154,7 @@ def check_releases(page):
     bad = [f"{name}: '{since}' on the page, {' or '.join(in_header[name])} in abi.h"
            for name, since in page.items() if since is not None and name in in_header and since not in in_header[name]]
     checked = [name for name, since in page.items() if since is not None and name in in_header]
-    report(len(checked) > 60 and not bad, f"{len(checked)} releases are the same as in abi.h", *bad)
+    check(len(checked) > 60 and not bad, f"{len(checked)} releases are the same as in abi.h", *bad)
 
 
 def items_of_inventory(path):
@@ -286,7 +279,7 @@ def check_event_texts(path, program):
         keys += ["precise_max"] if name == "precise" else []
         if not any(got.get(key, "0") != plain.get(key, "0") for key in keys):
             bad.append(f"'{text}' does not change {name}")
-    report(checked > 25 and not bad, f"{checked} event texts set the field of their row", *bad)
+    check(checked > 25 and not bad, f"{checked} event texts set the field of their row", *bad)
 
 
 def check_commands(commands):
@@ -297,13 +290,13 @@ def check_commands(commands):
         shown = subprocess.run([PERCH, name, "--help"], capture_output=True, text=True, errors="replace").stdout
         if not re.search(r"^ +" + re.escape(option) + r"\b", shown, re.M):
             bad.append(f"{command}: not in its --help")
-    report(commands and not bad, f"{len(commands)} options of commands exist", *bad)
+    check(commands and not bad, f"{len(commands)} options of commands exist", *bad)
 
 
 def main():
     items = list(items_of_inventory(INVENTORY))
     page = names_of_page(PAGE)
-    report(len(items) > 900 and len(page) > 300, f"{len(items)} options of the peers, {len(page)} names on the page")
+    check(len(items) > 900 and len(page) > 300, f"{len(items)} options of the peers, {len(page)} names on the page")
     check_fields(PAGE)
     page.update((f"perch_attr.{field}", page.get(f"perch_attr.{field}")) for field in attr_fields_of_commands(PAGE))
     check_releases(page)
@@ -327,10 +320,10 @@ def main():
         if not wanted:
             bad.append(f"{peer}: no name in perch")
     for section, (count, *bad) in by_section.items():
-        report(not bad, f"{section}: {count} options have names", *bad)
+        check(not bad, f"{section}: {count} options have names", *bad)
     bad = [f"{name}: {why}" for name, why in sorted(absent.items())]
-    report(not bad, f"all {len(names)} names exist, {len(texts)} of them event texts", *bad)
-    return failed
+    check(not bad, f"all {len(names)} names exist, {len(texts)} of them event texts", *bad)
+    return int(cases.failed)
 
 
 sys.exit(main())

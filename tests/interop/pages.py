@@ -13,18 +13,11 @@ from pathlib import Path
 SOURCE = Path(os.environ.get("PERCH_SOURCE_ROOT", ".")).resolve()
 BUILD = Path(os.environ.get("PERCH_BUILD_ROOT", "build")).resolve()
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(SOURCE / "scripts"))
+sys.path.append(str(SOURCE / "scripts"))
 from headers import library_headers, read_library  # noqa: E402 (the path is set above)
+import cases
+from cases import report
 
-failed = False
-
-
-def report(problems, name):
-    global failed
-    print(("not ok - " if problems else "ok - ") + name)
-    for line in problems[:20]:
-        print("    " + line)
-    failed |= bool(problems)
 
 
 def run(*command, **options):
@@ -151,7 +144,7 @@ def main():
         check_references(root, real)
         check_maker()
         check_reference(Path(directory) / "html")
-    return failed
+    return int(cases.failed)
 
 
 sys.exit(main())

@@ -63,6 +63,22 @@ def run(command, **options):
     return done
 
 
+def captured(*command, **options):
+    """Runs a program like run(); what it printed is text."""
+    return run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace", **options)
+
+
+def result(*command, **options):
+    """Returns the exit status of a program, and what it printed to stdout and stderr."""
+    done = captured(*command, **options)
+    return done.returncode, done.stdout, done.stderr
+
+
+def output(*command, **options):
+    """Returns what a program printed to stdout. It must succeed."""
+    return run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", errors="replace", **options).stdout
+
+
 def part(function):
     """Makes a function a part of a test: it is skipped if a program in it died each time. It returns None then."""
     @functools.wraps(function)

@@ -16,13 +16,14 @@ import sys
 import tempfile
 
 import peer
+import cases
+from cases import check
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
 TABLE = os.path.join(SOURCE, "tests/interop/perf_options.txt")
 TOLERANCE = 0.011   # percentage points: the last digit is rounded
-failed = False
 
 # Threads with names, a child process, page faults and system calls. Each thread runs for a fixed CPU time, so that it has samples on a
 # busy machine too.
@@ -141,12 +142,6 @@ RECORDINGS = {
     "all": ("-a -e cpu-clock -F 500 -g", "./work"),
     "exec": ("-e cpu-clock -F 4000 -g", "./work exec 150"),
 }
-
-
-def check(good, what):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
 
 
 def skip(why):
@@ -420,7 +415,7 @@ def main():
     finally:
         if not os.environ.get("KEEP"):
             shutil.rmtree(directory, ignore_errors=True)
-    return 1 if failed else 0
+    return int(cases.failed)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ import os
 import re
 import sys
 
+import cases
 import manual_page
-from manual_page import read, report
+from cases import report
+from manual_page import read
 
 PAGE = manual_page.built("perch-records.7")
 KINDS = {"NUMBER": "number", "SIGNED": "signed number", "HEX": "hexadecimal", "ADDRESS": "address", "TIME": "time",
@@ -91,7 +93,7 @@ def main():
     words = set(re.findall(r'"([A-Z_]{6,})"', read("src/record/format_flags.c").split("misc_bits[] = {")[1].split("};")[0]))
     report([word for word in sorted(words) if not re.search(rf"^ +{word} \(bit 1\d\)$", text, re.M)],
            f"the {len(words)} named bits of misc are on the page")
-    return manual_page.failed
+    return int(cases.failed)
 
 
 sys.exit(main())

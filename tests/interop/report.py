@@ -7,27 +7,22 @@ PERF names the perf to compare with (perf). KEEP=DIR keeps the files there.
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import peer
+import cases
+from cases import check
+from peer import captured
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 TOLERANCE = 0.1     # percentage points
 FLOOR = 0.1         # percent: smaller shares are not compared
 PERF_FRAMES = 127   # the deepest stack that perf looks at
-failed = False
 
 LINE = re.compile(r"^ +(\d+\.\d+)%(?: +(\d+\.\d+)%)?  (\S.*)$")
 FRAME = re.compile(r"^\t *([0-9a-f]+) (.*) \((.*)\)$")
-
-
-def check(good, what):
-    global failed
-    failed |= not good
-    print(("ok - " if good else "not ok - ") + what, flush=True)
 
 
 def skip(why):
@@ -35,12 +30,8 @@ def skip(why):
     sys.exit(77)
 
 
-def run(*words):
-    return peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-
-
 def output(*words):
-    done = run(*words)
+    done = captured(*words)
     if done.returncode:
         sys.exit("%s: exit status %d\n%s" % (" ".join(words), done.returncode, done.stderr))
     return done.stdout
@@ -216,7 +207,7 @@ def compare_scripts(recorder, data):
 
 @peer.part
 def record(*words):
-    return run(*words)
+    return captured(*words)
 
 
 def main():
@@ -244,8 +235,8 @@ def main():
             compare_counts(recorder, data)
             compare_scripts(recorder, data)
         for words, notes in ((), 1), (("--sample-cpu",), 0):
-            run(PERCH, "record", "-q", "-e", "cpu-clock", *words, "-o", "cpu.data", "--", "ls", "-lR", "/etc")
-            done = run(PERCH, "report", "-s", "cpu", "-i", "cpu.data")
+            captured(PERCH, "record", "-q", "-e", "cpu-clock", *words, "-o", "cpu.data", "--", "ls", "-lR", "/etc")
+            done = captured(PERCH, "report", "-s", "cpu", "-i", "cpu.data")
             check(done.stderr.count("the samples of cpu-clock have no CPU") == notes == done.stdout.count(" -001"),
                   "report -s cpu after record " + " ".join(words))
         # samples without a period have that of the attr
@@ -255,7 +246,7 @@ def main():
     finally:
         if not os.environ.get("KEEP"):
             shutil.rmtree(directory, ignore_errors=True)
-    return 1 if failed else 0
+    return int(cases.failed)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import tempfile
 import cases
 import peer
 from cases import check
+from peer import captured
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
@@ -40,12 +41,8 @@ int main(void)
 """
 
 
-def run(*words, **more):
-    return peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace", **more)
-
-
 def lines_of(program, path, options):
-    done = run(program, "script", "-i", path, *options)
+    done = captured(program, "script", "-i", path, *options)
     # perf ends some lines with a space
     return [line.rstrip() for line in done.stdout.splitlines()], done
 
@@ -97,13 +94,13 @@ def compare_fields():
 def compare_sources():
     """The lines of the program in call chains: a sampled address has perf's line."""
     def leaves(program):
-        text = run(program, "script", "-i", "graph", "--no-inline", "-F", "comm,ip,sym,srcline,dso").stdout
+        text = captured(program, "script", "-i", "graph", "--no-inline", "-F", "comm,ip,sym,srcline,dso").stdout
         return re.findall(r"^\S+ *\n\t *(\w+) (\w+) \(\S+work\)\n  (work\.c:\d+)$", text, flags=re.M)
     theirs, ours = leaves(PERF), leaves(PERCH)
     check(theirs == ours and len(ours) > 10, "graph +srcline: %d sampled addresses have perf's line" % len(ours), (theirs[:3], ours[:3]))
-    full = run(PERCH, "script", "-i", "flat", "-F", "ip,srcline", "--full-source-path").stdout
+    full = captured(PERCH, "script", "-i", "flat", "-F", "ip,srcline", "--full-source-path").stdout
     check(os.path.join(os.getcwd(), "work.c:") in full, "--full-source-path")
-    kernel = run(PERCH, "script", "-i", "graph", "-F", "ip,srcline").stdout
+    kernel = captured(PERCH, "script", "-i", "graph", "-F", "ip,srcline").stdout
     check("inlined" not in kernel or "work.c" in kernel, "graph: -F ip,srcline")
 
 
@@ -119,7 +116,7 @@ def compare_more():
         same("switches", "-F", "cpu,comm,tid")
     if record("faults", "-e", "page-faults", "-c", "1", "-d", "./work"):
         for fields in "addr,ip,sym", "+addr", "addr,sym,symoff,dso", "addr,dso,ip", "+data_src", "comm,addr,weight,data_src":
-            if fields == "comm,addr,weight,data_src" and "WEIGHT" not in run(PERF, "evlist", "-v", "-i", "faults").stdout:
+            if fields == "comm,addr,weight,data_src" and "WEIGHT" not in captured(PERF, "evlist", "-v", "-i", "faults").stdout:
                 continue
             same("faults", "-F", fields, change=without_data)
     if record("registers", "-e", "cpu-clock", "-c", "500000", "--intr-regs=ax,ip,sp", "--user-regs=bp,ip,sp", "./work"):
@@ -143,10 +140,10 @@ def compare_tracepoints():
     """Fields have the values that perf prints by the format of the kernel."""
     if not record("trace", "-e", "sched:sched_switch", "-e", "cpu-clock", "-c", "1", "-a", "--", "sleep", "0.1"):
         return
-    theirs = re.findall(r"==> next_comm=(.*) next_pid=(\d+) next_prio=(\d+)", run(PERF, "script", "-i", "trace").stdout)
+    theirs = re.findall(r"==> next_comm=(.*) next_pid=(\d+) next_prio=(\d+)", captured(PERF, "script", "-i", "trace").stdout)
     form = r"sched:sched_switch: .* next_comm=(.*) next_pid=(\d+) next_prio=(\d+)$"
-    ours = re.findall(form, run(PERCH, "script", "-i", "trace").stdout, flags=re.M)
-    rows = [json.loads(line) for line in run(PERCH, "script", "-i", "trace", "-j").stdout.splitlines()]
+    ours = re.findall(form, captured(PERCH, "script", "-i", "trace").stdout, flags=re.M)
+    rows = [json.loads(line) for line in captured(PERCH, "script", "-i", "trace", "-j").stdout.splitlines()]
     traces = [row["trace"] for row in rows if row["event"] == "sched:sched_switch"]
     typed = [(row["next_comm"], str(row["next_pid"]), str(row["next_prio"])) for row in traces]
     check(theirs == ours == typed and ours, "tracepoints: fields of %d samples" % len(ours), (theirs[:2], ours[:2], typed[:2]))
@@ -158,9 +155,9 @@ def compare_tracepoints():
 
 @peer.part
 def compare_files():
-    run(PERF, "script", "-i", "two", "--per-event-dump")
+    captured(PERF, "script", "-i", "two", "--per-event-dump")
     theirs = {name: open(name).read() for name in ("two.cpu-clock.dump", "two.task-clock.dump")}
-    done = run(PERCH, "script", "-i", "two", "--per-event-dump")
+    done = captured(PERCH, "script", "-i", "two", "--per-event-dump")
     ours = {name: open(name).read() for name in theirs}
     check(theirs == ours and all(ours.values()), "--per-event-dump", done.stderr)
     check(len(re.findall(r"^\[ perch script: Wrote \S+ MB two\.\S+\.dump \(\d+ samples\) \]$", done.stdout, flags=re.M)) == 2,
@@ -265,43 +262,43 @@ def check_refusals():
                            (("-F", "tod"), "record with -k CLOCK"), (("-F", "ip,symoff"), "add the field sym"),
                            (("-F", "srcline"), "add the field ip"), (("--reltime", "--deltatime"), "exclude each other"),
                            (("--switch-on", "none"), "the file has no event 'none'")):
-        done = run(PERCH, "script", "-i", "flat", *words)
+        done = captured(PERCH, "script", "-i", "flat", *words)
         check(done.returncode == 2 and message in done.stderr, "refused: %s" % " ".join(words), done.stderr)
-    done = run(PERCH, "script", "-i", "flat", "-F", "comm,trace")
+    done = captured(PERCH, "script", "-i", "flat", "-F", "comm,trace")
     check(not done.returncode and done.stdout and done.stderr.count("software events have no field 'trace'") == 1, "-F comm,trace: a note",
           done.stderr)
 
 
 def compare_dump():
     for option, words in (("-D", ("--time",)), ("--dump-unsorted-raw-trace", ())):
-        check(run(PERCH, "script", "-i", "graph", option).stdout == run(PERCH, "dump", "-i", "graph", *words).stdout != "",
+        check(captured(PERCH, "script", "-i", "graph", option).stdout == captured(PERCH, "dump", "-i", "graph", *words).stdout != "",
               "%s is perch dump %s" % (option, " ".join(words)))
 
 
 def check_json():
-    text = run(PERCH, "script", "-i", "graph", "-G", "-F", "comm,tid,time,period,event,ip,sym,symoff").stdout
-    rows = [json.loads(line) for line in run(PERCH, "script", "-i", "graph", "-j", "--no-inline").stdout.splitlines()]
+    text = captured(PERCH, "script", "-i", "graph", "-G", "-F", "comm,tid,time,period,event,ip,sym,symoff").stdout
+    rows = [json.loads(line) for line in captured(PERCH, "script", "-i", "graph", "-j", "--no-inline").stdout.splitlines()]
     printed = ["%16s %5d %s: %10d %s:  %16x %s" %
                (row["comm"], row["tid"], "%5d.%06d" % (int(row["time"]) // 10**9, int(row["time"]) // 1000 % 10**6), row["period"],
                 row["event"], int(row["ip"], 16), "%s+0x%x" % (row["sym"], row["symoff"]) if "sym" in row else "[unknown]")
                for row in rows]
     check(printed == text.splitlines() and len(rows) > 10, "-j has what -F prints: %d samples" % len(rows), (printed[:2], text[:300]))
-    chains = run(PERCH, "script", "-i", "graph", "--no-inline", "-F", "comm,ip,sym").stdout.strip("\n").split("\n\n")
+    chains = captured(PERCH, "script", "-i", "graph", "--no-inline", "-F", "comm,ip,sym").stdout.strip("\n").split("\n\n")
     ours = [[line.split(None, 1)[1] for line in block.split("\n")[1:]] for block in chains]
     check([[frame.get("sym", "[unknown]") for frame in row["callchain"]] for row in rows] == ours, "-j: call chains")
     check(all(int(row["callchain"][0]["ip"], 16) == int(row["ip"], 16) for row in rows), "-j: call chains begin at the sampled address")
-    row = json.loads(run(PERCH, "script", "-i", "flat", "-j", "-F", "comm,srcline,ip").stdout.splitlines()[0])
+    row = json.loads(captured(PERCH, "script", "-i", "flat", "-j", "-F", "comm,srcline,ip").stdout.splitlines()[0])
     check(set(row) <= {"comm", "ip", "file", "line"}, "-j -F comm,srcline,ip", row)
-    rows = [json.loads(line) for line in run(PERCH, "script", "-i", "graph", "-j", "--reltime", "--stop-bt", "main").stdout.splitlines()]
+    rows = [json.loads(line) for line in captured(PERCH, "script", "-i", "graph", "-j", "--reltime", "--stop-bt", "main").stdout.splitlines()]
     ends = [[frame.get("sym") for frame in row["callchain"]].index("main") + 1 == len(row["callchain"])
             for row in rows if any(frame.get("sym") == "main" for frame in row["callchain"])]
     check(rows[0]["time"] == "0" and ends and all(ends),
           "-j --reltime --stop-bt", rows[:2])
-    done = run(PERCH, "script", "-i", "graph", "-j", "--show-mmap-events")
+    done = captured(PERCH, "script", "-i", "graph", "-j", "--show-mmap-events")
     check(done.returncode == 2 and "perch dump --json" in done.stderr, "-j refuses records that are not samples", done.stderr)
     # the types of branch stacks and registers
     write_built("registers", RAW_TYPE, 0x3c, IP | TID | TIME | CPU | PERIOD | REGS_USER | REGS_INTR | BRANCH_STACK)
-    rows = [json.loads(line) for line in run(PERCH, "script", "-i", "registers", "-j", "-F", "+brstacksym,+brstackoff,+brstack,+iregs,+uregs").stdout.splitlines()]
+    rows = [json.loads(line) for line in captured(PERCH, "script", "-i", "registers", "-j", "-F", "+brstacksym,+brstackoff,+brstack,+iregs,+uregs").stdout.splitlines()]
     types = {"from": str, "to": str, "from_dso": str, "to_dso": str, "from_dsoff": str, "to_dsoff": str, "predicted": bool, "mispredicted": bool,
              "in_tx": bool, "abort": bool, "cycles": int, "type": str}
     branches = [branch for row in rows for branch in row["brstack"]]
@@ -338,9 +335,9 @@ def collapse(text):
 
 @peer.part
 def compare_stacks():
-    theirs, ours = (collapse(run(program, "script", "-i", "graph", "--no-inline").stdout) for program in (PERF, PERCH))
+    theirs, ours = (collapse(captured(program, "script", "-i", "graph", "--no-inline").stdout) for program in (PERF, PERCH))
     check(theirs == ours and sum(ours.values()) > 10, "stackcollapse-perf.pl's rules: %d stacks" % len(ours), (theirs, ours))
-    inlined = collapse(run(PERCH, "script", "-i", "graph").stdout)
+    inlined = collapse(captured(PERCH, "script", "-i", "graph").stdout)
     check(isinstance(inlined, dict) and sum(inlined.values()) == sum(ours.values()), "with inlined functions, too", inlined)
 
 
@@ -352,7 +349,7 @@ def main():
     os.chdir(directory)
     try:
         open("work.c", "w").write(SOURCE)
-        if run("gcc", "-g", "-O1", "-fno-omit-frame-pointer", "-o", "work", "work.c").returncode:
+        if captured("gcc", "-g", "-O1", "-fno-omit-frame-pointer", "-o", "work", "work.c").returncode:
             print("1..0 # skip no gcc")
             sys.exit(77)
         if not record("flat", "-e", "cpu-clock", "-c", "500000", "--sample-cpu", "./work"):

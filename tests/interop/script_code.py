@@ -7,12 +7,12 @@ import json
 import os
 import re
 import struct
-import subprocess
 import sys
 import tempfile
 
 import cases
 from cases import check
+from peer import captured
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
@@ -66,14 +66,10 @@ int main(void)
 MISPREDICTED, PREDICTED, TRANSACTION, ABORTED = 1, 2, 4, 8
 
 
-def run(*words):
-    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
-
-
 def script(program, path, *options):
     """The lines of a script command. perf is run again if a signal ended it."""
     for _ in range(3):
-        done = run(program, "script", *(("-f",) if program == PERF else ()), "-i", path, *options)
+        done = captured(program, "script", *(("-f",) if program == PERF else ()), "-i", path, *options)
         if program != PERF or 0 <= done.returncode < 128:
             break
     # perf makes another name for the event of a built file
@@ -123,12 +119,12 @@ def assemble(directory):
     with open(path + ".s", "w") as file:
         file.write(ASSEMBLY)
     for command in (["as", path + ".s", "-o", path + ".o"], ["ld", path + ".o", "-o", path]):
-        done = run(*command)
+        done = captured(*command)
         if done.returncode:
             return None
-    labels = {name: int(address, 16) for address, name in re.findall(r"^(\w+) \w (\w+)$", run("nm", path).stdout, re.M)}
-    code = next(line.split() for line in run("readelf", "-lW", path).stdout.splitlines() if " LOAD " in line and " R E " in line)
-    run("strip", "-K", "_start", "-K", "function", path)
+    labels = {name: int(address, 16) for address, name in re.findall(r"^(\w+) \w (\w+)$", captured("nm", path).stdout, re.M)}
+    code = next(line.split() for line in captured("readelf", "-lW", path).stdout.splitlines() if " LOAD " in line and " R E " in line)
+    captured("strip", "-K", "_start", "-K", "function", path)
     return path, labels, int(code[2], 16), int(code[5], 16), int(code[1], 16)
 
 
@@ -230,15 +226,15 @@ def vectors(directory):
     path, program = os.path.join(directory, "vectors.data"), os.path.join(directory, "vectors")
     with open(program + ".c", "w") as file:
         file.write(VECTORS)
-    done = run("gcc", "-O2", "-o", program, program + ".c")
+    done = captured("gcc", "-O2", "-o", program, program + ".c")
     if not done.returncode:
-        done = run(PERCH, "record", "-q", "-N", "-e", "cpu-clock:u", "-F", "2000", "-o", path, program)
+        done = captured(PERCH, "record", "-q", "-N", "-e", "cpu-clock:u", "-F", "2000", "-o", path, program)
     if done.returncode:
         print("skipped: instructions of AVX-512: " + done.stderr[:200])
         return
-    listed = dict(re.findall(r"^ +([0-9a-f]+):\t((?:[0-9a-f]{2} )+)", run("objdump", "-d", "-w", program).stdout, re.M))
+    listed = dict(re.findall(r"^ +([0-9a-f]+):\t((?:[0-9a-f]{2} )+)", captured("objdump", "-d", "-w", program).stdout, re.M))
     theirs = {bytes.fromhex(code).hex() for code in listed.values()}
-    done = run(PERCH, "script", "-i", path, "--dsos", "vectors", "-j", "-F", "ip,insn,insnlen")
+    done = captured(PERCH, "script", "-i", path, "--dsos", "vectors", "-j", "-F", "ip,insn,insnlen")
     ours = [json.loads(line) for line in done.stdout.splitlines()]
     wrong = [sample for sample in ours if sample.get("insn") not in theirs or len(sample["insn"]) != 2 * sample["insnlen"]]
     check(len(ours) > 20 and not wrong, "bytes of AVX-512 instructions of %d samples" % len(ours), (wrong[:3], done.stderr))
@@ -251,13 +247,13 @@ def plain(name, operands):
 
 def disassembly(directory, path):
     """The text of sampled instructions is that of objdump."""
-    listed = run("objdump", "-d", "--no-show-raw-insn", "-w", os.path.join(directory, "busy")).stdout
+    listed = captured("objdump", "-d", "--no-show-raw-insn", "-w", os.path.join(directory, "busy")).stdout
     theirs = set()
     for code, target in re.findall(r"^ +[0-9a-f]+:\t([^#<\n]*)(?:<([^>]*)>)?(?:#.*)?$", listed, re.M):
         name, _, operands = code.strip().partition(" ")
         operands = target if "+" in target else target + "+0x0" if target else operands.strip()
         theirs.add(plain(name, operands))
-    done = run(PERCH, "script", "-i", path, "--dsos", "busy", "-F", "ip,insn,disasm")
+    done = captured(PERCH, "script", "-i", path, "--dsos", "busy", "-F", "ip,insn,disasm")
     texts = [re.fullmatch(r" +[0-9a-f]+ insn: (?:[0-9a-f]{2} ?)+\t\t(.+)", line) for line in done.stdout.splitlines()]
     check(len(texts) > 20 and all(texts), "text of the instruction of each of %d samples" % len(texts), (done.stdout[:300], done.stderr))
     wrong = set()
@@ -266,7 +262,7 @@ def disassembly(directory, path):
         if plain(name, operands) not in theirs:
             wrong.add(text.group(1))
     check(not wrong, "instructions are those of objdump", (wrong, list(theirs)[:60]))
-    objects = run(PERCH, "script", "-i", path, "--dsos", "busy", "-j", "-F", "ip,disasm").stdout.splitlines()
+    objects = captured(PERCH, "script", "-i", path, "--dsos", "busy", "-j", "-F", "ip,disasm").stdout.splitlines()
     check([json.loads(line)["disasm"] for line in objects] == [text.group(1) for text in texts if text], "JSON has the same text", objects[:2])
 
 
@@ -274,9 +270,9 @@ def source_code(directory):
     path, program = os.path.join(directory, "source.data"), os.path.join(directory, "busy")
     with open(program + ".c", "w") as file:
         file.write(SOURCE)
-    done = run(os.environ.get("CC", "gcc").split()[-1], "-g", "-O1", "-o", program, program + ".c")
+    done = captured(os.environ.get("CC", "gcc").split()[-1], "-g", "-O1", "-o", program, program + ".c")
     if not done.returncode:
-        done = run(PERCH, "record", "-q", "-e", "cpu-clock:u", "-F", "500", "-o", path, program)
+        done = captured(PERCH, "record", "-q", "-e", "cpu-clock:u", "-F", "500", "-o", path, program)
     if done.returncode:
         print("skipped: source code: " + done.stderr[:200])
         return

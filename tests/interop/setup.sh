@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Runs scripts/setup with fake apt and dpkg commands, and checks the commands it starts. Also checks that the emulated tests are
 # skipped if their tools are missing.
-set -u
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-status=0
+# shellcheck source=tests/interop/common.sh
+. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+shown="$work/calls $work/out"
 
 fake() { # name, then the body of a shell script
 	{
@@ -19,16 +18,6 @@ setup() { # user id, set of packages; $work/missing has the missing packages
 	echo "echo $1" | fake id
 	: >"$work/calls"
 	PATH="$work/bin" WORK="$work" /bin/sh "$PERCH_SOURCE_ROOT/scripts/setup" "$2" >"$work/out" 2>&1
-}
-
-report() {
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
-	else
-		echo "not ok - $2"
-		cat "$work/calls" "$work/out"
-		status=1
-	fi
 }
 
 mkdir "$work/bin"

@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 from cases import limit
+from peer import output
 
 LINES = os.path.join(os.environ["PERCH_BUILD_ROOT"], "examples", "source-lines")
 SAME_LINES = os.path.join(os.environ["PERCH_BUILD_ROOT"], "tests", "interop", "same_lines")
@@ -70,14 +71,10 @@ int main(int n, char **v) { (void)v; return outer(n); }
 failed = 0
 
 
-def run(*command, **options):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
-
-
 def executable_segments(path):
     """(address, offset, size) of the segments with code."""
     found = []
-    for line in run("readelf", "-lW", path).splitlines():
+    for line in output("readelf", "-lW", path).splitlines():
         word = line.split()
         if word and word[0] == "LOAD" and "E" in "".join(word[6:-1]):
             found.append((int(word[2], 16), int(word[1], 16), int(word[4], 16)))
@@ -87,7 +84,7 @@ def executable_segments(path):
 def addresses_of(path, most):
     """Addresses of instructions, without the padding between functions."""
     found = []
-    for line in run("objdump", "-d", "-j", ".text", "--no-show-raw-insn", path).splitlines():
+    for line in output("objdump", "-d", "-j", ".text", "--no-show-raw-insn", path).splitlines():
         address, _, instruction = line.partition(":")
         if line.startswith(" ") and not re.search(r"\bnop|xchg +%ax,%ax", instruction):
             found.append(int(address, 16))
@@ -98,7 +95,7 @@ def addresses_of(path, most):
 
 def expected_frames(path, addresses, tool):
     """[(linkage name, 'file:line')] of addr2line, by address."""
-    text = run(tool, "-i", "-f", "-a", "-e", path,
+    text = output(tool, "-i", "-f", "-a", "-e", path,
                input="".join("%x\n" % address for address in addresses))
     frames, current = {}, None
     lines = iter(text.splitlines())
@@ -122,7 +119,7 @@ def found_frames(path, addresses):
         for start, offset, size in segments:
             if start <= address < start + size:
                 offsets[address - start + offset] = address
-    text = run(LINES, path, input="".join("%x\n" % offset for offset in offsets))
+    text = output(LINES, path, input="".join("%x\n" % offset for offset in offsets))
     frames, current = {}, None
     lines = iter(text.splitlines())
     for line in lines:
@@ -136,7 +133,7 @@ def found_frames(path, addresses):
 def demangled(names):
     """As perch prints a name: without parameters."""
     names = sorted(names)
-    plain = run("c++filt", "-p", input="\n".join(names) + "\n").splitlines()
+    plain = output("c++filt", "-p", input="\n".join(names) + "\n").splitlines()
     return dict(zip(names, plain))
 
 
@@ -216,9 +213,9 @@ def packed():
                 if not shutil.which(compiler):
                     continue
                 command = [compiler, "-O2", "-g", "-gdwarf-%d" % version, "-o", name, "program.cc", "second.cc"]
-                run(*command, stderr=subprocess.DEVNULL)
+                output(*command, stderr=subprocess.DEVNULL)
                 shutil.copy(name, name + "-whole")
-                run(*command, "-gsplit-dwarf", stderr=subprocess.DEVNULL)
+                output(*command, "-gsplit-dwarf", stderr=subprocess.DEVNULL)
                 if not packs(tool, name):
                     print("skipped %s: it cannot pack these files" % label)
                     continue
@@ -236,7 +233,7 @@ def damaged(path, split=None, rounds=100):
     with open(split or path, "rb") as file:
         original = file.read()
     sections = [(int(offset, 16), int(size, 16)) for offset, size in re.findall(
-        r"\] \.debug_(?:info|abbrev)(?:\.dwo)? +\S+ +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)", run("readelf", "-SW", split or path))]
+        r"\] \.debug_(?:info|abbrev)(?:\.dwo)? +\S+ +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)", output("readelf", "-SW", split or path))]
     if split:
         at = int.from_bytes(original[40:48], sys.byteorder)
         sections += [(0, 64)] + [(at, len(original) - at)] * len(sections)
@@ -277,11 +274,11 @@ def relative():
     wanted = {os.path.join(here, name) for name in ("sub/one.c", "sub/one.h", "two.h")}
     for label, source, *flags in [("version %d, %s" % (version, source), source, "-gdwarf-%d" % version) for version in (4, 5)
                                   for source in ("sub/one.c", "./sub/one.c")] + [("split", "sub/one.c", "-gsplit-dwarf")]:
-        run("gcc", "-O2", "-g", *flags, "-o", "program", source, cwd="work")
+        output("gcc", "-O2", "-g", *flags, "-o", "program", source, cwd="work")
         path = os.path.join(here, "program")
-        main_at = next(int(line.split()[0], 16) for line in run("nm", path).splitlines() if line.endswith(" main"))
+        main_at = next(int(line.split()[0], 16) for line in output("nm", path).splitlines() if line.endswith(" main"))
         offsets = [main_at - start + offset for start, offset, size in executable_segments(path) if start <= main_at < start + size]
-        text = run(LINES, path, input="".join("%x\n" % (offsets[0] + i) for i in range(10)))
+        text = output(LINES, path, input="".join("%x\n" % (offsets[0] + i) for i in range(10)))
         found = {os.path.normpath(line.strip().rsplit(":", 1)[0]) for line in text.splitlines() if line.startswith("\t") and "/" in line}
         ok = found == wanted and "/./" not in text
         print("%s relative paths, %s: %s" % ("ok" if ok else "FAILED", label, sorted(found ^ wanted)))
@@ -332,8 +329,8 @@ def main():
             """The compiler takes nearly all the time of this test: it runs once for each set of its flags."""
             if (compiler, flags) not in objects:
                 objects[compiler, flags] = name + ".o"
-                run(compiler, "-O2", "-g", "-c", "-o", name + ".o", "program.cc", *flags, stderr=subprocess.DEVNULL)
-            run(compiler, "-o", name, objects[compiler, flags], *link, stderr=subprocess.DEVNULL)
+                output(compiler, "-O2", "-g", "-c", "-o", name + ".o", "program.cc", *flags, stderr=subprocess.DEVNULL)
+            output(compiler, "-o", name, objects[compiler, flags], *link, stderr=subprocess.DEVNULL)
             return os.path.abspath(name)
 
         refuses_missing_file()
@@ -349,7 +346,7 @@ def main():
         compare("-no-pie", build("fixed", link=["-no-pie"]))
         compare("zlib", build("zlib", link=["-gz=zlib"]), like=plain)
         compare("zlib-gnu", build("zlib-gnu", link=["-gz=zlib-gnu"]), like=plain, may_need_libdw=True)
-        run("cp", plain, "zstd")
+        output("cp", plain, "zstd")
         if subprocess.run(["objcopy", "--compress-debug-sections=zstd", "zstd"], stderr=subprocess.DEVNULL).returncode:
             print("skipped zstd: this objcopy cannot compress with it")
         else:
@@ -361,8 +358,8 @@ def main():
         damaged(os.path.abspath("split-types"), "split-types.dwo", 20)
         packed()
         path = build("separate")
-        run("objcopy", "--only-keep-debug", path, path + ".debug")
-        run("objcopy", "--strip-debug", "--add-gnu-debuglink=separate.debug", path)
+        output("objcopy", "--only-keep-debug", path, path + ".debug")
+        output("objcopy", "--strip-debug", "--add-gnu-debuglink=separate.debug", path)
         compare("separate", path, like=plain)
         if shutil.which("clang++") and shutil.which("llvm-addr2line"):
             compare("clang++", build("clang", compiler="clang++"), tool="llvm-addr2line")
@@ -370,13 +367,13 @@ def main():
                     tool="llvm-addr2line")
         if shutil.which("dwz"):
             one, two = build("shared1"), build("shared2", "-DTWO")
-            run("dwz", "-m", "shared", one, two)
+            output("dwz", "-m", "shared", one, two)
             compare("dwz", one, like=plain, may_need_libdw=True)
-            run("objcopy", "--compress-debug-sections=zlib", one)
+            output("objcopy", "--compress-debug-sections=zlib", one)
             compare("dwz, zlib", one, like=plain, may_need_libdw=True)
             if not subprocess.run(["objcopy", "--compress-debug-sections=zstd", one],
                                   stderr=subprocess.DEVNULL).returncode:
-                run("objcopy", "--compress-debug-sections=zstd", "shared")
+                output("objcopy", "--compress-debug-sections=zstd", "shared")
                 compare("dwz, zstd", one, like=plain, may_need_libdw=True)
         else:
             print("skipped dwz: it is not installed")

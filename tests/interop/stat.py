@@ -11,27 +11,18 @@ import subprocess
 import sys
 import tempfile
 
-from cases import limit
+import cases
+from cases import check, limit
 import peer
 
 PERCH = os.environ["PERCH"]
 PERF = shutil.which("perf")
 EVENTS = "page-faults,task-clock,context-switches,cycles,dummy"
-failed = False
 
 
 def skip_all(reason):
     print(f"skipped: {reason}")
     sys.exit(77)
-
-
-def report(good, name, *details):
-    global failed
-    print(f"{'ok' if good else 'not ok'} - {name}")
-    if not good:
-        failed = True
-        for detail in details:
-            print("    " + str(detail).replace("\n", "\n    "))
 
 
 def skip(name, reason):
@@ -125,7 +116,7 @@ def compare_fields(name, options, interval=False, program=("sleep", "0.05")):
 
     for kind, shapes in (("-x,", csv_shapes), ("-j", json_shapes)):
         good, *details = try_three_times(lambda kind=kind, shapes=shapes: compare(kind, shapes))
-        report(good, f"the same fields as perf: {kind} {name}", *details)
+        check(good, f"the same fields as perf: {kind} {name}", *details)
 
 
 @peer.part
@@ -146,7 +137,7 @@ def compare_tables(name, options):
         return one and one == other, "perf:", *theirs, "perch:", *ours
 
     good, *details = try_three_times(compare)
-    report(good, f"the same columns as perf: {name}", *details)
+    check(good, f"the same columns as perf: {name}", *details)
 
 
 def busy():
@@ -215,7 +206,7 @@ def check_cgroups():
         compare_fields("--for-each-cgroup", ["-a", "--for-each-cgroup", ",".join(names)], program=program)
         counts = [json.loads(line) for line in stat(PERCH, ["-j", "-a", "-e", "task-clock,task-clock", "-G",
                                                             ",".join(names)], program)]
-        report(float(counts[0]["counter-value"]) > 1 and counts[1]["counter-value"] == "<not counted>",
+        check(float(counts[0]["counter-value"]) > 1 and counts[1]["counter-value"] == "<not counted>",
                 "a program in one cgroup is counted only there", *counts)
     finally:
         for name in names:
@@ -292,7 +283,7 @@ def check_counts():
             if all(good for good, _ in found.values()):
                 break
     for good, text in found.values():
-        report(good, text)
+        check(good, text)
 
 
 @peer.part
@@ -304,7 +295,7 @@ def check_disturbance():
         return ours <= theirs + 0.4, ours, theirs
 
     good, ours, theirs = try_three_times(compare)
-    report(good, f"context switches of a program are not more than with perf: {ours:.2f}, {theirs:.2f}")
+    check(good, f"context switches of a program are not more than with perf: {ours:.2f}, {theirs:.2f}")
 
 
 def main():
@@ -319,7 +310,7 @@ def main():
     check_cgroups()
     check_disturbance()
     check_counts()
-    sys.exit(failed)
+    sys.exit(cases.failed)
 
 
 main()

@@ -4,20 +4,15 @@
 # file), Rust if rustc is installed, bash, the compiler, the kernel.
 # PLT stubs are not compared, nor _init and _fini, which perf prints for some. perf 6.1 names stubs by the order of relocations,
 # does not know .plt.sec, and lets functions without size extend into other sections.
-set -u
+# shellcheck source=tests/interop/common.sh
+. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
 if ! { command -v perf && command -v g++; } >/dev/null; then
 	echo "skipped: needs perf and g++"
 	exit 77
 fi
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-peers=$work
-# shellcheck source=tests/peer.sh
-. "$PERCH_SOURCE_ROOT/tests/peer.sh"
 export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} CARGO_HOME=${CARGO_HOME:-$HOME/.cargo}
 export HOME=$work		# of perf's build id cache
-status=0
 
 cat >program.cc <<'END'
 #include <algorithm>

@@ -5,18 +5,10 @@ import subprocess
 import tempfile
 import time
 
-from cases import limit
+from cases import check, limit
 
 PERCH = os.path.abspath(os.environ["PERCH"])
 LIMIT = limit(60)  # seconds for a screen to appear on a busy machine
-failures = []  # names of checks
-
-
-def check(good, name, detail=""):
-    print("%s - %s" % ("ok" if good else "not ok", name))
-    if not good:
-        failures.append(name)
-        print("  " + "\n  ".join(str(detail).splitlines()[:60]))
 
 
 class Terminal:

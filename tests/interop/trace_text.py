@@ -2,24 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Samples of tracepoints are printed as perf script prints them, line by line."""
 import os
-import subprocess
 import sys
 import tempfile
 
 import cases
 import peer
 from cases import check
+from peer import result
 
 PERF = os.environ.get("PERF", "perf")
 EXAMPLE = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "examples/trace-text")
 # libtraceevent takes "flags & (a | b)" for "(flags & a) | b": perch prints their fields
 WRONG = {"timer:timer_start", "kmem:mm_page_alloc_extfrag"}
 PROGRAM = "ls /usr/include >/dev/null; sleep 0.05; dd if=/dev/zero of=$0 bs=4k count=10 conv=fsync 2>/dev/null; (kill -9 $$) & wait"
-
-
-def run(*words):
-    done = peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
 def without_wrong(events):
@@ -40,13 +35,13 @@ def without_wrong(events):
 def compare(directory, events):
     path = os.path.join(directory, "trace.data")
     # the program ends with a signal, which is perf's status then
-    run(PERF, "record", "-q", "-B", "-o", path, "-e", without_wrong(events), "--", "sh", "-c", PROGRAM, os.path.join(directory, "file"))
-    status, out, err = run(PERF, "script", "-f", "-i", path, "-F", "trace")
+    result(PERF, "record", "-q", "-B", "-o", path, "-e", without_wrong(events), "--", "sh", "-c", PROGRAM, os.path.join(directory, "file"))
+    status, out, err = result(PERF, "script", "-f", "-i", path, "-F", "trace")
     if status or not out.strip():
         print("skipped: %s: %s" % (events, err.strip()[:200]))
         return
     theirs = [line.strip() for line in out.splitlines()]
-    status, out, err = run(EXAMPLE, path)
+    status, out, err = result(EXAMPLE, path)
     ours = [line.split(": ", 1)[1].strip() for line in out.splitlines()]
     differ = [pair for pair in zip(theirs, ours) if pair[0] != pair[1]]
     check(not status and len(ours) == len(theirs) and not differ, "%s: %d samples as perf prints them" % (events, len(theirs)),
@@ -56,7 +51,7 @@ def compare(directory, events):
 
 def main():
     if not os.path.isdir("/sys/kernel/tracing/events") and os.geteuid() == 0:
-        run("mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing")
+        result("mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing")
     if not os.path.exists(EXAMPLE) or not os.access("/sys/kernel/tracing/events/sched", os.R_OK | os.X_OK):
         print("skipped: tracefs cannot be read")
         return 77

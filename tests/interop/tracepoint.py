@@ -16,6 +16,8 @@ import sys
 import tempfile
 
 import peer
+import cases
+from cases import check
 
 PERCH = os.environ.get("PERCH", "perch")
 EVENTS = ["sched:sched_switch", "sched:sched_wakeup", "sched:sched_process_exec", "sched:sched_process_fork", "sched:sched_process_exit",
@@ -27,17 +29,8 @@ WORK = ["sh", "-c", "for i in 1 2 3; do ls -l / >/dev/null; done; sh -c 'kill -U
 COMPUTED = {("kmem:mm_page_alloc", "page"), ("sched:sched_switch", "prev_state"), ("sched:sched_wakeup", "success")}
 # Fields that perf prints in hexadecimal without 0x.
 HEXADECIMAL = {("task:task_newtask", "clone_flags"), ("signal:signal_deliver", "sa_flags"), ("signal:signal_deliver", "sa_handler")}
-failed = False
 compared = collections.Counter()
 kinds = collections.Counter()
-
-
-def report(ok, name, *why):
-    global failed
-    print(("ok - " if ok else "not ok - ") + name)
-    for line in why[:20]:
-        print("    " + line)
-    failed |= not ok
 
 
 def skip(why):
@@ -121,7 +114,7 @@ def compare(path, label):
                 bad.append(f"{key}: no fields")
             elif len(texts) == 1:
                 bad += compare_text(key[2], fields, text)
-    report(samples > 100 and not bad, f"{label}: {samples} samples have the same fields as in perf script", *bad)
+    check(samples > 100 and not bad, f"{label}: {samples} samples have the same fields as in perf script", *bad)
 
 
 def main():
@@ -147,8 +140,8 @@ def main():
             compare(path, "piped file of perf")
     print("# compared: " + ", ".join(f"{count} of {event}" for event, count in sorted(compared.items())))
     wanted = {"pid_t", "char[16]", "__data_loc char[]", "unsigned long[6]"}
-    report(wanted <= set(kinds), "numbers, strings, __data_loc and arrays were compared", *(wanted - set(kinds)))
-    return failed
+    check(wanted <= set(kinds), "numbers, strings, __data_loc and arrays were compared", *(wanted - set(kinds)))
+    return int(cases.failed)
 
 
 sys.exit(main())

@@ -3,12 +3,12 @@
 """perch script --filter selects the samples that the kernel selects by the same expression."""
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
 import cases
 from cases import check
+from peer import captured
 
 PERCH = os.environ.get("PERCH", "perch")
 PROGRAM = "i=0; while [ $i -lt 30 ]; do cat /etc/passwd /etc/group >/dev/null; ls -l / >/dev/null; i=$((i + 1)); done"
@@ -21,18 +21,14 @@ EXPRESSIONS = {
 }
 
 
-def run(*words):
-    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
-
-
 def names(path, *options):
-    done = run(PERCH, "script", "-i", path, "-F", "event", *options)
+    done = captured(PERCH, "script", "-i", path, "-F", "event", *options)
     return [line.strip(" :") for line in done.stdout.splitlines()], done
 
 
 def by_cpu(path, *options):
     """The traces of the samples of each CPU and event, in the order of time, and the perch that printed them."""
-    done = run(PERCH, "script", "-i", path, "-F", "cpu,event,trace", *options)
+    done = captured(PERCH, "script", "-i", path, "-F", "cpu,event,trace", *options)
     traces = {}
     for line in done.stdout.splitlines():
         found = re.match(r"\s*\[(\d+)\]\s+(all|some):\s*(.*)", line)
@@ -51,7 +47,7 @@ def as_the_kernel(directory, event, expression):
     """The event is recorded twice, once with a filter: of the other one, as many samples match."""
     path = os.path.join(directory, "filter.data")
     expression = expression.replace("== cat", '== "cat"')
-    done = run(PERCH, "record", "-q", "-m", "4M", "-o", path, "-e", event + "/name=all/", "-e", event + "/name=some/", "--filter", expression, "-a", "--",
+    done = captured(PERCH, "record", "-q", "-m", "4M", "-o", path, "-e", event + "/name=all/", "-e", event + "/name=some/", "--filter", expression, "-a", "--",
                "sh", "-c", PROGRAM)
     if done.returncode:
         print("skipped: %s: %s" % (event, done.stderr.strip()[:200]))
@@ -69,7 +65,7 @@ def as_the_kernel(directory, event, expression):
 
 def of_several_events(directory):
     path = os.path.join(directory, "several.data")
-    done = run(PERCH, "record", "-q", "-o", path, "-e", "sched:sched_switch", "-e", "sched:sched_process_exit", "-e", "cpu-clock", "-a", "--", "sh",
+    done = captured(PERCH, "record", "-q", "-o", path, "-e", "sched:sched_switch", "-e", "sched:sched_process_exit", "-e", "cpu-clock", "-a", "--", "sh",
                "-c", "true; ls >/dev/null")
     if done.returncode:
         print("skipped: two tracepoints: " + done.stderr.strip()[:200])
@@ -78,22 +74,22 @@ def of_several_events(directory):
     check(selected and set(selected) == {"sched:sched_process_exit"}, "samples of events with the field", selected[:5])
     selected, _ = names(path, "--filter", "prio > 0 || prev_prio > 0")
     check(set(selected) == {"sched:sched_process_exit", "sched:sched_switch"}, "of both events", set(selected))
-    done = run(PERCH, "report", "-i", path, "--stdio", "-s", "comm", "-n", "--filter", "prio > 0")
+    done = captured(PERCH, "report", "-i", path, "--stdio", "-s", "comm", "-n", "--filter", "prio > 0")
     check("event 'sched:sched_process_exit'" in done.stdout and not done.returncode, "perch report --filter", done.stderr)
-    done = run(PERCH, "export", "-F", "folded", "-e", "sched:sched_process_exit", "-i", path, "--filter", "prio > 0")
+    done = captured(PERCH, "export", "-F", "folded", "-e", "sched:sched_process_exit", "-i", path, "--filter", "prio > 0")
     ours = sum(int(line.rpartition(" ")[2]) for line in done.stdout.splitlines())
     selected, _ = names(path, "--filter", "prio > 0")
     check(ours == len(selected) > 0, "perch export --filter", (ours, len(selected), done.stderr))
-    done = run(PERCH, "script", "-i", path, "--filter", "prev_pid == 7777777")
+    done = captured(PERCH, "script", "-i", path, "--filter", "prev_pid == 7777777")
     check(not done.stdout and "no sample of a tracepoint has fields for which 'prev_pid == 7777777' is true" in done.stderr,
           "says that no sample matches", done.stderr)
     check("The first one with such fields: prev_comm=" in done.stderr, "shows the fields of a sample", done.stderr)
     for expression, message in (("prev_pid", "expected an operator"), ("prev_pdi == 1", "Did you mean prev_pid?"),
                                 ("prev_pid == \"a\"", "is a number"), ("next_comm == 3", "is text")):
-        done = run(PERCH, "script", "-i", path, "--filter", expression)
+        done = captured(PERCH, "script", "-i", path, "--filter", expression)
         check(done.returncode == 2 and not done.stdout and message in done.stderr, "refuses " + expression, done.stderr)
-    run(PERCH, "record", "-q", "-o", path, "-e", "cpu-clock", "true")
-    done = run(PERCH, "script", "-i", path, "--filter", "prev_pid == 1")
+    captured(PERCH, "record", "-q", "-o", path, "-e", "cpu-clock", "true")
+    done = captured(PERCH, "script", "-i", path, "--filter", "prev_pid == 1")
     check(done.returncode == 1 and "has no tracepoint" in done.stderr, "says that there is no tracepoint", done.stderr)
 
 
