@@ -58,6 +58,10 @@ struct perch_column {
 	bool right;		       /**< cells are aligned to the right */
 	/** Only profiles of branches have it (struct perch_profile_options.branches). */
 	bool of_branches;
+	/** Columns of the library: bits of sample_type (PERCH_SAMPLE_*), of which a sample has one
+	 * if it has a value; 0 if every sample has one. */
+	uint64_t sample_type;
+	const char *record_option; /**< the option of `perch record` for them; NULL if 0 */
 	/** Only for columns of a program, of scope PERCH_COLUMN_SAMPLE: stores the value of a
 	 * sample. It returns 0, or a negative errno, which perch_profile_add() returns. Samples
 	 * with equal values are in one row. */
@@ -72,7 +76,7 @@ struct perch_column {
 	void *data; /**< first argument of the functions */
 	/** Columns of the library; NULL in columns of a program. */
 	const struct perch_column_methods *methods;
-	uint64_t reserved[4]; /**< must be 0 */
+	uint64_t reserved[2]; /**< must be 0 */
 };
 
 /**

@@ -213,33 +213,12 @@ struct perch_column_methods {
 			    size_t size);
 };
 
-/* column_thread.c, column_sample.c, column_frame.c, column_period.c, parent.c */
-extern const struct perch_column_methods perch__column_time, perch__column_socket,
-	perch__column_cgroup, perch__column_cgroup_id, perch__column_local_weight,
-	perch__column_weight, perch__column_local_ins_lat, perch__column_ins_lat,
-	perch__column_local_p_stage_cyc, perch__column_p_stage_cyc, perch__column_transaction,
-	perch__column_addr, perch__column_phys_daddr, perch__column_code_page_size,
-	perch__column_data_page_size;
-extern const struct perch_column_methods perch__column_parallelism, perch__column_latency,
-	perch__column_latency_children;
-extern const struct perch_column_methods perch__column_dso_size, perch__column_symbol_size,
-	perch__column_level, perch__column_kind, perch__column_srcline, perch__column_srcfile;
-extern const struct perch_column_methods perch__column_comm, perch__column_comm_nodigit,
-	perch__column_pid, perch__column_tgid, perch__column_tid, perch__column_cpu;
-extern const struct perch_column_methods perch__column_dso, perch__column_sym, perch__column_symoff;
+/* column_*.c, parent.c: the methods of each column */
+#define COLUMN(id, ...)	       extern const struct perch_column_methods perch__column_##id;
+#define BRANCH_COLUMN(id, ...) extern const struct perch_column_methods perch__column_##id;
+#include "columns.def"
 /* The number of a frame's function. With lines, a function has a frame for each line. */
 uint64_t perch__sym_value(const struct perch_profile *profile, uint32_t frame);
-extern const struct perch_column_methods perch__column_parent;
-extern const struct perch_column_methods perch__column_dso_from, perch__column_dso_to,
-	perch__column_symbol_from, perch__column_symbol_to, perch__column_srcline_from,
-	perch__column_srcline_to, perch__column_mispredict, perch__column_cycles,
-	perch__column_in_tx, perch__column_abort, perch__column_addr_from, perch__column_addr_to;
-extern const struct perch_column_methods perch__column_mem, perch__column_snoop, perch__column_tlb,
-	perch__column_locked, perch__column_blocked, perch__column_symbol_daddr,
-	perch__column_symbol_iaddr, perch__column_dso_daddr, perch__column_dcacheline;
-extern const struct perch_column_methods perch__column_overhead, perch__column_overhead_children,
-	perch__column_overhead_sys, perch__column_overhead_us, perch__column_overhead_guest_sys,
-	perch__column_overhead_guest_us, perch__column_sample, perch__column_period;
 
 /* column_thread.c: the texts of comm_nodigit, which the set owns unless it is a copy. */
 void perch__comms_without_digits_clear(struct texts *texts);
