@@ -24,7 +24,7 @@
 
 #include <perch/abi.h>
 
-#include "explain/explain.h"
+#include "commands.h"
 #include "options.h"
 
 #define MOST	    2000 /* allocations of one trace */
@@ -121,14 +121,14 @@ static int run_target(void)
 
 static void trace(long fail_at)
 {
+	static char command[] = "explain", option[] = "-o/dev/null", end[] = "--";
 	static char path[] = "/proc/self/exe", target[] = "target";
-	char *arguments[] = { path, target, NULL };
-	struct explain_job job = { .out = fopen("/dev/null", "w"), .probe = true };
+	char *arguments[] = { command, option, end, path, target, NULL };
 	int null = open("/dev/null", O_WRONLY);
 
 	dup2(null, STDERR_FILENO);
 	left = fail_at;
-	_exit(explain_trace_program(&job, arguments));
+	_exit(perch_cmd_explain((int)(sizeof(arguments) / sizeof(arguments[0])) - 1, arguments));
 }
 
 static void sleep_ms(long ms)

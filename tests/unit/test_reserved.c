@@ -221,7 +221,7 @@ static int no_value(void *data, const struct perch_record *record,
 static void refuses_columns_and_options_of_rows(void **state)
 {
 	const struct perch_column column = {
-		.name = "mine", .header = "Mine", .value = no_value, .reserved = { [3] = 1 }
+		.name = "mine", .header = "Mine", .value = no_value, .reserved = { [0] = 1 }
 	};
 	const struct perch_column *columns[] = { &column };
 	struct perch_profile_options options = { .columns = columns, .nr_columns = 1 };
