@@ -114,10 +114,11 @@ struct perch_sampler {
 	struct perch__sampler_event *events;
 	size_t nr_events;    /* including the tracking event */
 	bool tracking_event; /* the last event is the sampler's own, for the side-band records */
-	const struct perch_attr *optional; /* (opening) */
-	unsigned may;			   /* PERCH_MAY_* bits */
-	int refused_group;		   /* leader of a weak group that was refused; or -1 */
-	int unsupported;		   /* event to skip; or -1 */
+	const struct perch_attr *optional;    /* (opening) */
+	unsigned may;			      /* PERCH_MAY_* bits */
+	enum perch_tristate counts_inherited; /* the kernel inherits events with SAMPLE_READ */
+	int refused_group;		      /* leader of a weak group that was refused; or -1 */
+	int unsupported;		      /* event to skip; or -1 */
 	struct perch__sampler_target *targets;
 	size_t nr_targets, targets_capacity;
 	size_t nr_removed; /* targets that are removed but not drained */

@@ -50,18 +50,62 @@ static size_t count_members(const struct perch_sampler *sampler, size_t nr, int 
 	return members;
 }
 
+/* Events of all processes have nothing to inherit: their samples have the counts of the CPU. */
+static bool has_threads(const struct perch_sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->nr_targets; i++)
+		if (sampler->targets[i].target.tid >= 0 && !sampler->targets[i].target.use_cgroup)
+			return true;
+	return false;
+}
+
+/*
+ * Since Linux 6.13 the kernel inherits events with PERCH_SAMPLE_READ, if samples name their thread:
+ * the samples of a child have its own counts. A dummy event finds it out, because distributions
+ * backport features. Other refusals than that of older kernels are those of the events, too.
+ */
+static bool inherits_counts(struct perch_sampler *sampler)
+{
+	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
+	const struct perch_attr attr = {
+		.type = PERCH_TYPE_SOFTWARE,
+		.size = PERCH_ATTR_SIZE_VER0,
+		.config = PERCH_COUNT_SW_DUMMY,
+		.sample_period = 1,
+		.sample_type = PERCH_SAMPLE_TID | PERCH_SAMPLE_READ,
+		.disabled = 1,
+		.inherit = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	int fd;
+
+	if (sampler->counts_inherited == PERCH_TRISTATE_UNSET) {
+		fd = calls->perf_event_open(calls->context, &attr, 0, -1, -1,
+					    PERCH_FLAG_FD_CLOEXEC);
+		sampler->counts_inherited = fd < 0 && errno == EINVAL ? PERCH_TRISTATE_NO
+								      : PERCH_TRISTATE_YES;
+		if (fd >= 0)
+			calls->close(calls->context, fd);
+	}
+	return sampler->counts_inherited == PERCH_TRISTATE_YES;
+}
+
 /*
  * Modifier S: the leader's samples have the counts of all members. The members take no samples, but
- * get the same sample_type, so that one record format holds for the group. The group is not
- * inherited, because no sample would have the counts of a child.
+ * get the same sample_type, so that one record format holds for the group. Kernels that cannot
+ * inherit it record no child.
  */
-static void set_leader_sampling(struct perch_options *wanted, struct perch_event *event, bool leads,
-				size_t members)
+static void set_leader_sampling(struct perch_sampler *sampler, struct perch_options *wanted,
+				struct perch_event *event, bool leads, size_t members)
 {
+	bool inherit = wanted->inherit || event->terms.inherit == PERCH_TRISTATE_YES;
+
 	wanted->sample |= PERCH_SAMPLE_READ;
 	wanted->read |= PERCH_FORMAT_ID;
-	if (members > 1) {
+	if (members > 1)
 		wanted->read |= PERCH_FORMAT_GROUP;
+	if (inherit && (!has_threads(sampler) || !inherits_counts(sampler))) {
 		wanted->inherit = wanted->inherit_thread = wanted->inherit_stat = 0;
 		event->terms.inherit = PERCH_TRISTATE_UNSET;
 	}
@@ -239,7 +283,7 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 	if (index != first_open(sampler) || sampler->tracking_event)
 		wanted.sideband = wanted.defer_output = 0;
 	if (leader->leader_sampling)
-		set_leader_sampling(&wanted, &from, leads,
+		set_leader_sampling(sampler, &wanted, &from, leads,
 				    count_members(sampler, events->nr, event->leader));
 	if (!leads)
 		set_group_member(&wanted);

@@ -136,8 +136,11 @@ def is_bpf_listener(attr):
 
 
 def is_question(attr):
-    """The breakpoint by which perch finds out whether breakpoints fire: it is closed before the recording."""
-    return number(attr.get("type", "0")) == 5 and "sample_type" not in attr
+    """
+    An event by which perch finds out something, and which is closed before the recording: a breakpoint, whether breakpoints fire,
+    and a dummy event, whether the kernel inherits groups with the modifier S.
+    """
+    return number(attr.get("type", "0")) == 5 and "sample_type" not in attr or attr.get("sample_type") == "TID|READ"
 
 
 def once(attrs):
@@ -183,6 +186,9 @@ def compare(case, ours, theirs):
                 continue
             # the default of perf since Linux 6.17
             if field == "build_id" and "--buildid-mmap" not in case:
+                continue
+            # perf inherits these groups since 6.13, and perch if the kernel does
+            if field == "inherit" and ":S" in case and not perfs.get(field):
                 continue
             # no samples, no frequency
             if field == "freq" and " -n" in case:

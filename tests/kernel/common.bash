@@ -45,6 +45,11 @@ frequency() {		# samples in a second
 	"${PERCH_BUILD_ROOT:?}/tests/host" frequency "$1"
 }
 
+# True if the kernel is of this release or a later one.
+release_is() {		# release
+	printf '%s\n' "$1" "$(uname -r)" | sort -CV
+}
+
 skip() {		# name, reason
 	echo "ok - $1 # skip $2"
 }

@@ -54,6 +54,16 @@ grep -q '^cpu-clock:u stats:' out && grep -q '^page-faults stats:' out
 report $? "several events in one file"
 record -e '{cpu-clock,page-faults}' -o g.data -- sh -c "$burn" && at_least g.data SAMPLE 50
 report $? "a group of events"
+record -e '{cpu-clock,page-faults}:S' -o g.data -- sh -c "sh -c '$burn'; exit 0"
+children=$("$perch" script -F pid -i g.data 2> script_err | sort -u | wc -l)
+if release_is 6.13; then
+	[ "$children" = 2 ] && ! grep -q 6.13 out
+else
+	[ "$children" = 1 ] && grep -q 'cpu-clock (S) does not record .*since Linux 6.13 (currently ' out
+fi
+report $? "a group with the modifier S records child processes since Linux 6.13, else a message says it"
+record -i -e '{cpu-clock,page-faults}:S' -o g.data -- sh -c "$burn" && ! grep -q 6.13 out
+report $? "... and there is no message about it with --no-inherit"
 # in a virtual machine a program makes almost no progress at this rate
 record -F max -o f.data -- sh -c : &&
 	"$perch" evlist -F -i f.data | grep -Eq "sample_freq=$(cat /proc/sys/kernel/perf_event_max_sample_rate)$"

@@ -107,6 +107,72 @@ static void leader_samples_have_counts_of_group(void **state)
 	perch_sampler_close(sampler);
 }
 
+/* The counts in the samples of a child are its own: they begin at 0. */
+static void children_have_counts_of_their_own(void **state)
+{
+	struct perch_sampler_options options = {
+		.event = { .frequency = 2000, .inherit = 1, .sample = PERCH_SAMPLE_IP }
+	};
+	struct perch_target target = { .tid = 0, .cpu = -1 };
+	uint64_t own = 0, of_child = 0, first_of_child = UINT64_MAX;
+	const struct perch_attr *attr;
+	struct perch_sampler *sampler;
+	struct perch_release release;
+	struct perch_read_value value;
+	struct perch_record record;
+	const uint64_t *ids;
+	const char *name;
+	bool inherits;
+	size_t nr;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(perch_machine_release(NULL, &release, NULL), 0);
+	inherits = release.major * 100 + release.minor >= 613;
+	assert_int_equal(open_sampler(&sampler, "{cpu-clock:u,page-faults:u}:S", &target, &options),
+			 0);
+	attr = perch_sampler_event(sampler, 0, &name, &ids, &nr);
+	assert_int_equal(attr->inherit, inherits);
+	assert_int_equal(perch_sampler_enable(sampler, NULL), 0);
+	touch(3000);
+	burn(0.1);
+	child = fork();
+	if (!child) {
+		burn(0.1);
+		touch(1000);
+		burn(0.1);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	perch_sampler_disable(sampler, NULL);
+	while (perch_sampler_next(sampler, &record, NULL) > 0) {
+		bool is_child = record.type == PERCH_RECORD_SAMPLE &&
+				record.sample.tid == (uint32_t)child;
+
+		if (record.type != PERCH_RECORD_SAMPLE)
+			continue;
+		assert_int_equal(record.sample.read.nr, 2);
+		perch_read_values_at(&record.sample.read, 1, &value);
+		if (is_child && value.value < first_of_child)
+			first_of_child = value.value;
+		if (is_child && value.value > of_child)
+			of_child = value.value;
+		if (!is_child && value.value > own)
+			own = value.value;
+	}
+	print_message("page faults: %llu, child %llu to %llu\n", (unsigned long long)own,
+		      (unsigned long long)first_of_child, (unsigned long long)of_child);
+	assert_true(own >= 3000);
+	if (inherits) {
+		/* a child copies pages of its parent, but not 3000 before it counts */
+		assert_true(first_of_child < 2000);
+		assert_true(of_child >= 1000 && of_child < 3000);
+	} else {
+		assert_int_equal(first_of_child, UINT64_MAX);
+	}
+	perch_sampler_close(sampler);
+}
+
 /* The event is never enabled. The tracking event records mappings and names from the opening on. */
 static void tracking_event_records_from_the_opening(void **state)
 {
@@ -248,6 +314,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leader_samples_have_counts_of_group),
+		cmocka_unit_test(children_have_counts_of_their_own),
 		cmocka_unit_test(tracking_event_records_from_the_opening),
 		cmocka_unit_test(samples_only_the_cgroup),
 		cmocka_unit_test(filter_applies_to_its_event),

@@ -247,6 +247,13 @@ static void adds_a_tracking_event_on_request(void **state)
 			 PERCH_SAMPLE_IDENTIFIER);
 }
 
+static int no_inherited_counts(const struct perch_attr *attr, int cpu, int group)
+{
+	(void)cpu;
+	(void)group;
+	return attr->inherit && attr->sample_type & PERCH_SAMPLE_READ ? EINVAL : 0;
+}
+
 /* Terms of the first event must not remove side-band records. */
 static void adds_a_tracking_event_if_needed(void **state)
 {
@@ -255,6 +262,7 @@ static void adds_a_tracking_event_if_needed(void **state)
 	struct fixture *fixture = *state;
 
 	fixture->options.event.inherit = 1;
+	fixture->k.refuse = no_inherited_counts;
 	for (size_t i = 0; i < sizeof(unsupported) / sizeof(*unsupported); i++) {
 		const struct perch_attr *own;
 
@@ -289,27 +297,46 @@ static void has_no_sideband_by_default(void **state)
 static void leader_samples_for_its_group(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct perch_attr *leader = &fixture->k.fd[0].attr, *member = &fixture->k.fd[1].attr;
+	const struct perch_attr *leader = &fixture->k.fd[1].attr, *member = &fixture->k.fd[2].attr;
 
+	/* the first descriptor is the event that finds out what the kernel inherits */
 	fixture->options.event.inherit = 1;
 	assert_int_equal(open_fixture(fixture, "{cpu-clock,cs/period=7/}:S,faults", 77), 0);
+	assert_true(fixture->k.fd[0].closed);
 	assert_int_equal(leader->sample_freq, 1000);
 	assert_true(leader->freq);
 	assert_int_equal(member->config, PERCH_COUNT_SW_CONTEXT_SWITCHES);
 	assert_int_equal(member->sample_period, 0);
 	assert_false(member->freq);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 1; i < 3; i++) {
 		assert_int_equal(fixture->k.fd[i].attr.read_format,
 				 PERCH_FORMAT_ID | PERCH_FORMAT_GROUP);
 		assert_int_equal(fixture->k.fd[i].attr.sample_type & PERCH_SAMPLE_READ,
 				 PERCH_SAMPLE_READ);
-		assert_false(fixture->k.fd[i].attr.inherit);
+		assert_true(fixture->k.fd[i].attr.inherit);
 	}
-	assert_int_equal(fixture->k.fd[2].attr.sample_freq, 1000);
-	assert_int_equal(fixture->k.fd[2].attr.read_format, PERCH_FORMAT_ID);
-	assert_true(fixture->k.fd[2].attr.inherit);
+	assert_int_equal(fixture->k.fd[3].attr.sample_freq, 1000);
+	assert_int_equal(fixture->k.fd[3].attr.read_format, PERCH_FORMAT_ID);
+	assert_true(fixture->k.fd[3].attr.inherit);
 	assert_int_equal(perch_sampler_leader(fixture->sampler, 1), 0);
 	assert_int_equal(perch_sampler_leader(fixture->sampler, 2), 2);
+}
+
+/* Kernels before 6.13, and events of all processes, whose samples have the counts of the CPU. */
+static void counts_of_a_group_are_not_inherited(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.event.inherit = 1;
+	assert_int_equal(open_fixture(fixture, "{cpu-clock,cs}:S,faults", -1), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(fixture->k.fd[i].attr.inherit, i == 2);
+	perch_sampler_close(fixture->sampler);
+	fixture->k.nr = 0;
+	fixture->k.refuse = no_inherited_counts;
+	assert_int_equal(open_fixture(fixture, "{cpu-clock,cs}:S,faults:S", 77), 0);
+	for (int i = 0; i < 3; i++)
+		assert_false(fixture->k.fd[i].attr.inherit);
 }
 
 static int no_faults_in_groups(const struct perch_attr *attr, int cpu, int group)
@@ -508,6 +535,7 @@ int main(void)
 		TEST(adds_a_tracking_event_if_needed),
 		TEST(has_no_sideband_by_default),
 		TEST(leader_samples_for_its_group),
+		TEST(counts_of_a_group_are_not_inherited),
 		TEST(breaks_up_a_weak_group),
 		TEST(keeps_a_strong_group),
 		TEST(refuses_the_term_overwrite),

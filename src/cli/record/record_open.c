@@ -260,6 +260,35 @@ static void print_broken_groups(const struct perch_sampler *sampler,
 	}
 }
 
+/* Prints groups with the modifier S that this kernel does not inherit. */
+static void print_uninherited_groups(const struct perch_sampler *sampler,
+				     const struct record_plan *plan,
+				     const struct record_options *options)
+{
+	struct perch_release release = { .text = "unknown" };
+	const struct perch_attr *attr;
+	const uint64_t *ids;
+	const char *name;
+	size_t nr;
+
+	if (options->no_inherit || plan->system_wide)
+		return;
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		const struct perch_event *event = &plan->events.event[i];
+
+		attr = perch_sampler_event(sampler, i, &name, &ids, &nr);
+		if (!event->leader_sampling || event->leader != (int)i || !attr || attr->inherit ||
+		    event->terms.inherit == PERCH_TRISTATE_NO)
+			continue;
+		perch_machine_release(options->machine, &release, NULL);
+		cli_note(
+			RECORD_COMMAND,
+			"%s (S) does not record new threads and child processes: the kernel inherits "
+			"such groups since Linux 6.13 (currently %s), groups without S always",
+			name, release.text);
+	}
+}
+
 /* The user has not written the default event, so the message does not name it. */
 static int default_open_error(const struct record_plan *plan, struct perch_error *err)
 {
@@ -316,6 +345,7 @@ int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan
 	if (!options->quiet) {
 		print_missing_deferral(*sampler, plan, options);
 		print_broken_groups(*sampler, &plan->events);
+		print_uninherited_groups(*sampler, plan, options);
 		print_ignored(*sampler, &plan->events, options->machine);
 	}
 	return 0;
