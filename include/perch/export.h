@@ -18,6 +18,7 @@
 #ifndef PERCH_EXPORT_H
 #define PERCH_EXPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <perch/error.h>
@@ -33,18 +34,18 @@ enum perch_export_format {
 	 * separated by semicolons, then a space and the sum of periods. It is the input of
 	 * flamegraph.pl, inferno, speedscope and others. */
 	PERCH_EXPORT_FOLDED,
+	/** The processed profile of the Firefox Profiler, compressed by gzip: samples and markers
+	 * (context switches, mappings, lost records, tracepoints) of each thread by time, and
+	 * counters of groups that their leader samples. */
+	PERCH_EXPORT_FIREFOX,
+	/** JSON for scripts: functions with their sums, and the tree of stacks; see
+	 * perch-export(1). */
+	PERCH_EXPORT_JSON,
 	/** profile.proto of pprof, compressed by gzip. */
 	PERCH_EXPORT_PPROF,
 	/** The JSON format of speedscope: the samples of each thread and event in the order of
 	 * time. */
 	PERCH_EXPORT_SPEEDSCOPE,
-	/** JSON for scripts: functions with their sums, and the tree of stacks; see
-	 * perch-export(1). */
-	PERCH_EXPORT_JSON,
-	/** The processed profile of the Firefox Profiler, compressed by gzip: samples and markers
-	 * (context switches, mappings, lost records, tracepoints) of each thread by time, and
-	 * counters of groups that their leader samples. */
-	PERCH_EXPORT_FIREFOX,
 	/** A flame graph as an HTML file that any browser opens, without network. It has
 	 * the samples of all events, threads, CPUs and times, among which its controls select. */
 	PERCH_EXPORT_PAGE,
@@ -52,6 +53,29 @@ enum perch_export_format {
 	 */
 	PERCH_EXPORT_SVG,
 };
+
+/** How the library writes a format. */
+struct perch_export_format_methods;
+
+/** A format. */
+struct perch_export_format_info {
+	const char *name;      /**< as in `perch export --format` */
+	const char *extension; /**< of its files, without a dot: "pb.gz" */
+	bool binary;	       /**< not to be written to a terminal */
+	bool flame_graph;      /**< of `perch flamegraph`; it can be made of text */
+	/** Has markers: samples of other events are some, and a file without samples has others. */
+	bool markers;
+	const struct perch_export_format_methods *methods; /**< of the library */
+};
+
+/**
+ * Returns the formats.
+ *
+ * @param[out] nr  their number
+ * @return the formats, by enum perch_export_format; a build without the library that a format
+ *         needs has it, too, see perch_export_new()
+ */
+PERCH_API const struct perch_export_format_info *perch_export_formats(size_t *nr);
 
 /** An export. */
 struct perch_export;

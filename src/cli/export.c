@@ -11,7 +11,6 @@
 #include "options.h"
 
 #define COMMAND "export"
-#define FORMATS "folded, firefox, json, pprof or speedscope"
 
 const struct cli_usage cli_export_usage = {
 	.name = COMMAND,
@@ -19,39 +18,51 @@ const struct cli_usage cli_export_usage = {
 	.summary = "Writes a recording in the format of another tool.",
 };
 
-static const struct format {
-	const char *name;
-	enum perch_export_format format;
-	bool binary;
-} formats[] = {
-	{ "folded", PERCH_EXPORT_FOLDED, false },
-	{ "firefox", PERCH_EXPORT_FIREFOX, true },
-	{ "json", PERCH_EXPORT_JSON, false },
-	{ "pprof", PERCH_EXPORT_PPROF, true },
-	{ "speedscope", PERCH_EXPORT_SPEEDSCOPE, false },
-};
-
 struct export
 {
 	struct cli_input input;
 	struct cli_filter filter;
-	const struct format *format;
+	const struct perch_export_format_info *info; /* of the format; NULL: none is chosen */
+	enum perch_export_format format;
 	const char *output; /* of -o; NULL or "-": standard output */
 	const char *event;  /* of --event; NULL: the one with the most samples, or all */
 	bool no_inline, pid, tid, addresses;
 	bool mark[3]; /* by mark_names */
 };
 
+/* Returns the names of the formats: "folded, firefox or json". */
+static const char *format_names(void)
+{
+	static char text[128];
+	size_t nr, used = 0, last = 0;
+	const struct perch_export_format_info *info = perch_export_formats(&nr);
+
+	for (size_t i = 0; i < nr; i++)
+		last = info[i].flame_graph ? last : i;
+	for (size_t i = 0; i <= last && used < sizeof(text); i++)
+		if (!info[i].flame_graph)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+						 !used	    ? ""
+						 : i < last ? ", "
+							    : " or ",
+						 info[i].name);
+	return text;
+}
+
 static int set_format(void *export, const char *argument, bool negated)
 {
+	size_t nr;
+	const struct perch_export_format_info *info = perch_export_formats(&nr);
+
 	(void)negated;
-	for (size_t i = 0; i < CLI_NR(formats); i++) {
-		if (!strcmp(formats[i].name, argument)) {
-			((struct export *)export)->format = &formats[i];
+	for (size_t i = 0; i < nr; i++) {
+		if (!info[i].flame_graph && !strcmp(info[i].name, argument)) {
+			((struct export *)export)->info = &info[i];
+			((struct export *)export)->format = (enum perch_export_format)i;
 			return 0;
 		}
 	}
-	cli_usage_error(COMMAND, "unknown format '%s'; expected " FORMATS, argument);
+	cli_usage_error(COMMAND, "unknown format '%s'; expected %s", argument, format_names());
 	return -EINVAL;
 }
 
@@ -113,16 +124,16 @@ static int run(struct export *export)
 	struct perch_export *to = NULL;
 	int status, refused = 0;
 
-	status = cli_export_new(&to, &export->input, export->format->format, &options);
+	status = cli_export_new(&to, &export->input, export->format, &options);
 	if (!status)
 		status = cli_export_add_samples(&export->input, &export->filter, to);
-	if (!status && cli_export_has_content(to, export->format->format, output))
+	if (!status && cli_export_has_content(to, export->info->markers, output))
 		status = cli_export_write(COMMAND, to, output, false);
 	else if (!status)
 		status = refused = CLI_EXIT_FAILURE;
 	if (to) {
 		cli_export_print_notes(&export->input, &export->filter, to);
-		cli_export_print_other(&export->input, export->format->format, to);
+		cli_export_print_other(&export->input, export->info->markers, to);
 	}
 	if (refused)
 		cli_export_print_refusal(COMMAND, output);
@@ -133,9 +144,10 @@ static int run(struct export *export)
 int perch_cmd_export(int argc, char **argv)
 {
 	static struct export export = { .input.command = COMMAND };
+	char format_help[192];
 	const struct cli_option options[] = {
-		{ 'F', "format", "FORMAT", "the format: " FORMATS, CLI_CALL, &export, set_format,
-		  false, false },
+		{ 'F', "format", "FORMAT", format_help, CLI_CALL, &export, set_format, false,
+		  false },
 		CLI_INPUT_OPTIONS(&export.input),
 		{ 'o', "output", "FILE", "the file to write (standard output)", CLI_STRING,
 		  &export.output, NULL, false, false },
@@ -162,19 +174,20 @@ int perch_cmd_export(int argc, char **argv)
 		  "folded: mark functions of these kinds: kernel (_[k]), inline (_[i]), jit (_[j]), all",
 		  CLI_CALL, &export, set_marks, false, false },
 	};
-	int next = cli_parse(&cli_export_usage, options, CLI_NR(options), argc, argv);
-	int status;
+	int next, status;
 
+	snprintf(format_help, sizeof(format_help), "the format: %s", format_names());
+	next = cli_parse(&cli_export_usage, options, CLI_NR(options), argc, argv);
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
-	if (!export.format)
-		return cli_usage_error(COMMAND, "--format is missing; expected " FORMATS);
-	if (export.format->binary && !export.output && isatty(STDOUT_FILENO))
+	if (!export.info)
+		return cli_usage_error(COMMAND, "--format is missing; expected %s", format_names());
+	if (export.info->binary && !export.output && isatty(STDOUT_FILENO))
 		return cli_usage_error(COMMAND,
 				       "%s is binary and standard output is a terminal; "
 				       "name a file with -o",
-				       export.format->name);
+				       export.info->name);
 	export.filter.options.no_inline = export.no_inline;
 	status = cli_export_open(&export.input, &export.filter);
 	if (!status && export.output)

@@ -97,14 +97,13 @@ int cli_export_check_output(const struct cli_input *input, const char *path)
 		"%s is the input: the output would replace it; name another file (-o)", path);
 }
 
-bool cli_export_has_content(const struct perch_export *from, enum perch_export_format format,
-			    const char *path)
+bool cli_export_has_content(const struct perch_export *from, bool markers, const char *path)
 {
 	struct perch_export_stats stats;
 
 	perch_export_get_stats(from, &stats);
 	/* mappings are markers, and all recordings have them */
-	return stats.samples || format == PERCH_EXPORT_FIREFOX || !strcmp(path, "-");
+	return stats.samples || markers || !strcmp(path, "-");
 }
 
 void cli_export_print_refusal(const char *command, const char *path)
@@ -145,7 +144,7 @@ int cli_export_write(const char *command, struct perch_export *from, const char 
 	return rc ? cli_error(command, &err) : 0;
 }
 
-void cli_export_print_other(const struct cli_input *input, enum perch_export_format format,
+void cli_export_print_other(const struct cli_input *input, bool markers,
 			    const struct perch_export *from)
 {
 	struct perch_export_stats stats;
@@ -155,8 +154,7 @@ void cli_export_print_other(const struct cli_input *input, enum perch_export_for
 		cli_note(input->command,
 			 "%" PRIu64 " %s of other events %s: --event EVENT selects another event",
 			 stats.other, cli_word(stats.other, "sample", "samples"),
-			 format == PERCH_EXPORT_FIREFOX
-				 ? cli_word(stats.other, "is a marker", "are markers")
+			 markers ? cli_word(stats.other, "is a marker", "are markers")
 				 : cli_word(stats.other, "is left out", "are left out"));
 }
 

@@ -21,10 +21,9 @@ int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
 /* Returns 0 if a file can be written without destroying the input; else the exit status, after it
  * printed an error. */
 int cli_export_check_output(const struct cli_input *input, const char *path);
-/* Returns false if a file would have no samples, and for Firefox no markers; it must not replace
- * another one. Standard output (path "-") may have none. */
-bool cli_export_has_content(const struct perch_export *from, enum perch_export_format format,
-			    const char *path);
+/* Returns false if a file would have no samples, and no markers if its format has them; it must not
+ * replace another one. Standard output (path "-") may have none. */
+bool cli_export_has_content(const struct perch_export *from, bool markers, const char *path);
 /* Prints that a file without content is not written. */
 void cli_export_print_refusal(const char *command, const char *path);
 /* Writes a file; path "-" is standard output. own: the command has made the name. Returns the exit
@@ -35,7 +34,7 @@ void cli_export_print_notes(struct cli_input *input, const struct cli_filter *fi
 			    const struct perch_export *from);
 
 /* Prints how many samples are of other events than the one that is written. */
-void cli_export_print_other(const struct cli_input *input, enum perch_export_format format,
+void cli_export_print_other(const struct cli_input *input, bool markers,
 			    const struct perch_export *from);
 
 /* The option -e. event: a pointer to the name. */

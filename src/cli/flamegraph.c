@@ -143,7 +143,7 @@ static void print_notes(struct source *source, bool of_several)
 			 cli_word(stats.cut, "is", "are"));
 	if (source->input.session)
 		cli_export_print_notes(&source->input, &source->filter, source->export);
-	cli_export_print_other(&source->input, PERCH_EXPORT_PAGE, source->export);
+	cli_export_print_other(&source->input, false, source->export);
 	source->input.command = COMMAND;
 }
 
@@ -202,9 +202,14 @@ static int run(struct flamegraph *flamegraph)
 	};
 	const char *output = flamegraph->output;
 	int status = 0, refused = 0;
+	char name[32];
+	size_t nr;
 
-	if (!output)
-		output = flamegraph->svg ? "flamegraph.svg" : "flamegraph.html";
+	if (!output) {
+		snprintf(name, sizeof(name), "flamegraph.%s",
+			 perch_export_formats(&nr)[format].extension);
+		output = name;
+	}
 	if (flamegraph->old.input.path) {
 		status = read_source(&flamegraph->old, output, format, &options);
 		options.old = flamegraph->old.export;
@@ -212,7 +217,7 @@ static int run(struct flamegraph *flamegraph)
 	}
 	if (!status)
 		status = read_source(&flamegraph->new, output, format, &options);
-	if (!status && cli_export_has_content(flamegraph->new.export, format, output))
+	if (!status && cli_export_has_content(flamegraph->new.export, false, output))
 		status = cli_export_write(COMMAND, flamegraph->new.export, output,
 					  !flamegraph->output);
 	else if (!status)

@@ -23,7 +23,7 @@ static bool same_thread(const void *threads, uint32_t index, const void *key)
 int perch__export_thread(struct perch_export *export, const struct perch_thread *thread,
 			 uint32_t *index)
 {
-	bool each = !(export->format->flags & EXPORT_ANY_THREAD);
+	bool each = !(export->format->methods->flags & EXPORT_ANY_THREAD);
 	bool tid = each || export->options.tid, pid = tid || export->options.pid;
 	struct thread_name name = {
 		.pid = pid ? perch_thread_pid(thread) : 0,
@@ -101,7 +101,7 @@ int perch__collect_add(struct perch_export *export, const struct perch_session_s
 		       uint32_t *thread)
 {
 	if (perch__export_thread(export, sample->thread, thread) ||
-	    (export->format->flags & EXPORT_TIMES && add_occurrence(export, sample)))
+	    (export->format->methods->flags & EXPORT_TIMES && add_occurrence(export, sample)))
 		return -ENOMEM;
 	note_time(export, sample);
 	return perch__export_batch_add(export, sample, *thread);

@@ -156,7 +156,7 @@ int perch__export_select(struct perch_export *export, const char *wanted, struct
 static bool is_candidate(const struct perch_export *export, const struct perch_attr *attr)
 {
 	return !perch__is_dummy(attr) &&
-	       !(export->format->flags & EXPORT_MARKERS && attr->type == PERCH_TYPE_TRACEPOINT);
+	       !(export->format->markers && attr->type == PERCH_TYPE_TRACEPOINT);
 }
 
 uint32_t perch__export_main_event(const struct perch_export *export)
@@ -179,7 +179,7 @@ uint32_t perch__export_main_event(const struct perch_export *export)
 			main = i;
 	}
 	return main == NO_INDEX || (!export->event[main].samples && any != NO_INDEX &&
-				    !(export->format->flags & EXPORT_MARKERS))
+				    !export->format->markers)
 		       ? any
 		       : main;
 }

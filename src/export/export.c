@@ -15,31 +15,49 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 }
 
-static const struct export_format formats[] = {
-	[PERCH_EXPORT_FOLDED] = { perch__export_folded, EXPORT_ONE_EVENT | EXPORT_ANY_THREAD },
+#define FORMAT(name_, extension_, write_, flags_, ...)                                       \
+	{                                                                                    \
+		.name = (name_), .extension = (extension_),                                  \
+		.methods = &(const struct perch_export_format_methods){ .write = (write_),   \
+									.flags = (flags_) }, \
+		__VA_ARGS__                                                                  \
+	}
+
+static const struct perch_export_format_info formats[] = {
+	[PERCH_EXPORT_FOLDED] = FORMAT("folded", "folded", perch__export_folded,
+				       EXPORT_ONE_EVENT | EXPORT_ANY_THREAD),
+	[PERCH_EXPORT_FIREFOX] = FORMAT("firefox", "json.gz", perch__export_firefox, EXPORT_TIMES,
+					.binary = true, .markers = true),
+	[PERCH_EXPORT_JSON] = FORMAT("json", "json", perch__export_json, 0),
 #if PERCH_HAVE_PPROF
-	[PERCH_EXPORT_PPROF] = { perch__export_pprof },
+	[PERCH_EXPORT_PPROF] = FORMAT("pprof", "pb.gz", perch__export_pprof, 0, .binary = true),
 #else
-	[PERCH_EXPORT_PPROF] = { .missing = "pprof",
-				 .remedy = "build it with libprotobuf-c and protoc-c" },
+	[PERCH_EXPORT_PPROF] = { .name = "pprof", .extension = "pb.gz", .binary = true },
 #endif
-	[PERCH_EXPORT_SPEEDSCOPE] = { perch__export_speedscope, EXPORT_TIMES },
-	[PERCH_EXPORT_JSON] = { perch__export_json },
-	[PERCH_EXPORT_FIREFOX] = { perch__export_firefox, EXPORT_TIMES | EXPORT_MARKERS },
-	[PERCH_EXPORT_PAGE] = { perch__export_page, EXPORT_TIMES | EXPORT_TEXT },
-	[PERCH_EXPORT_SVG] = { perch__export_svg, EXPORT_TEXT },
+	[PERCH_EXPORT_SPEEDSCOPE] =
+		FORMAT("speedscope", "speedscope.json", perch__export_speedscope, EXPORT_TIMES),
+	[PERCH_EXPORT_PAGE] =
+		FORMAT("page", "html", perch__export_page, EXPORT_TIMES, .flame_graph = true),
+	[PERCH_EXPORT_SVG] = FORMAT("svg", "svg", perch__export_svg, 0, .flame_graph = true),
 };
+#define NR_FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+const struct perch_export_format_info *perch_export_formats(size_t *nr)
+{
+	*nr = NR_FORMATS;
+	return formats;
+}
 
 static int check_format(enum perch_export_format format, struct perch_error *err)
 {
-	if ((size_t)format >= sizeof(formats) / sizeof(formats[0]))
+	if ((size_t)format >= NR_FORMATS)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "unknown format %d",
 				       (int)format);
-	if (formats[format].write)
+	if (formats[format].methods)
 		return 0;
 	perch_error_set(err, ENOTSUP, PERCH_ERROR_NOT_SUPPORTED,
-			"this build of perch has no %s format", formats[format].missing);
-	perch_error_remedy(err, "%s", formats[format].remedy);
+			"this build of perch has no %s format", formats[format].name);
+	perch_error_remedy(err, "build it with libprotobuf-c and protoc-c");
 	return -ENOTSUP;
 }
 
@@ -105,7 +123,7 @@ int perch_export_add_record(struct perch_export *export, const struct perch_reco
 {
 	int rc = 0;
 
-	if (export->format->flags & EXPORT_MARKERS)
+	if (export->format->markers)
 		rc = perch__markers_add_record(export, record);
 	return rc ? no_memory(err) : 0;
 }
@@ -113,16 +131,16 @@ int perch_export_add_record(struct perch_export *export, const struct perch_reco
 int perch_export_add(struct perch_export *export, const struct perch_session_sample *sample,
 		     struct perch_error *err)
 {
-	unsigned flags = export->format->flags;
+	bool markers = export->format->markers;
 	uint32_t event = sample->record->event, thread;
 	int rc;
 
-	if (export->options.event && !(flags & EXPORT_MARKERS) && !export->event[event].selected) {
+	if (export->options.event && !markers && !export->event[event].selected) {
 		export->stats.other++;
 		return perch__export_batch_skip(export, sample) ? no_memory(err) : 0;
 	}
 	rc = perch__collect_add(export, sample, &thread);
-	if (!rc && flags & EXPORT_MARKERS && sample->event->attr.type == PERCH_TYPE_TRACEPOINT)
+	if (!rc && markers && sample->event->attr.type == PERCH_TYPE_TRACEPOINT)
 		rc = perch__markers_add_sample(export, sample, thread);
 	if (rc)
 		return no_memory(err);
@@ -150,7 +168,7 @@ static void choose_event(struct perch_export *export)
 	if (!export->session)
 		return;
 	export->main_event = perch__export_main_event(export);
-	if (export->format->flags & EXPORT_ONE_EVENT && export->main_event != NO_INDEX)
+	if (export->format->methods->flags & EXPORT_ONE_EVENT && export->main_event != NO_INDEX)
 		for (uint32_t i = 0; i < export->nr_events; i++)
 			export->stats.other += i != export->main_event ? export->event[i].samples
 								       : 0;
@@ -169,7 +187,7 @@ int perch_export_write(struct perch_export *export, FILE *out, struct perch_erro
 	perch__collect_callers(export);
 	if (export->options.old)
 		perch__collect_callers(export->options.old);
-	rc = export->format->write(export, out, err);
+	rc = export->format->methods->write(export, out, err);
 	return rc ? rc : flush(out, err);
 }
 

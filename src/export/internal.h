@@ -136,8 +136,6 @@ enum {
 	EXPORT_ONE_EVENT = 1 << 0,  /* has the samples of one event */
 	EXPORT_ANY_THREAD = 1 << 1, /* threads are distinct by the options pid and tid only */
 	EXPORT_TIMES = 1 << 2,	    /* has single samples */
-	EXPORT_MARKERS = 1 << 3,    /* has markers */
-	EXPORT_TEXT = 1 << 4,	    /* can be made of text */
 };
 
 /* What happened in a thread at a time, or during a time. */
@@ -172,16 +170,15 @@ struct markers {
 	struct json_file file;
 };
 
-struct export_format {
+struct perch_export_format_methods {
 	/* Writes the file; the caller flushes out. */
 	int (*write)(struct perch_export *export, FILE *out, struct perch_error *err);
 	unsigned flags;
-	const char *missing, *remedy; /* if write is NULL: what this build lacks */
 };
 
 struct perch_export {
 	struct perch_session *session;
-	const struct export_format *format;
+	const struct perch_export_format_info *format;
 	struct perch_export_options options;
 	struct perch_export_stats stats;
 	struct export_event *event; /* by index in perch_reader_events() */

@@ -416,7 +416,7 @@ int perch_export_add_text(struct perch_export *export, FILE *in, struct perch_er
 	int rc = 0, opened;
 	FILE *plain;
 
-	if (!(export->format->flags & EXPORT_TEXT))
+	if (!export->format->flame_graph)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "only pages and pictures of flame graphs are made of text");
 	reader = calloc(1, sizeof(*reader));

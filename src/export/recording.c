@@ -38,7 +38,7 @@ uint32_t *perch__export_event_positions(const struct perch_export *export, size_
 	size_t nr = perch_reader_events(perch_session_reader(export->session), &event);
 	uint32_t *position = calloc(nr + 1, sizeof(*position));
 	/* in the others, samples of other events are markers */
-	bool selects = export->options.event && !(export->format->flags & EXPORT_MARKERS);
+	bool selects = export->options.event && !export->format->markers;
 
 	*nr_written = 0;
 	if (!position)

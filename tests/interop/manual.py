@@ -12,6 +12,7 @@ import cases
 from cases import report
 
 SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
+PERCH = os.environ.get("PERCH", "perch")
 # Declarations that the code of a page needs.
 DECLARATIONS = {
     "libperch.3": "void work(void);\nextern pid_t pid;\n",
@@ -71,6 +72,11 @@ def main():
         result = subprocess.run(command.split() + ["-fsyntax-only"], cwd=SOURCE, capture_output=True, text=True)
         report(result.stderr.splitlines() if result.returncode else [], command)
     report([] if len(commands) > 1 else ["fewer than 2"], "README.md and the demo compile files")
+    helped = subprocess.run([PERCH, "export", "-h"], capture_output=True, text=True).stdout
+    formats = re.findall(r"\w+", re.search(r"the format: (.*)", helped)[1].replace(" or ", " "))
+    with open(os.path.join(SOURCE, "man/perch-export.1.scd"), encoding="utf-8") as file:
+        text = file.read()
+    report([name for name in formats if f"\n*{name}*\n" not in text], "perch-export(1) describes the formats of its help")
     return int(cases.failed)
 
 
