@@ -351,8 +351,8 @@ def compare(command, recorder, options, difference):
         same = in_order and same_lines(left, right)
     check(same, "%s: %d lines%s" % (what, len(right), reason))
     if not same:
-        shown = list(difflib.unified_diff(left, right, "perf", "perch", lineterm="", n=0))
-        for line in shown[:None if os.environ.get("VERBOSE") else 12]:
+        shown = list(difflib.unified_diff(left, right, "perf", "perch", lineterm="", n=4 if command == "script" else 0))
+        for line in shown[:None if os.environ.get("VERBOSE") else 30]:
             print("    " + line[:200])
 
 
