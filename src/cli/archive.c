@@ -20,14 +20,9 @@
 #include "options.h"
 #include "output_file.h"
 #include "program.h"
+#include "shared_options.h"
 
 #define COMMAND "archive"
-
-const struct cli_usage cli_archive_usage = {
-	.name = COMMAND,
-	.operands = "[OPTIONS] [FILE]",
-	.summary = "Packs the program files of a recording for another machine.",
-};
 
 /* Runs tar. If input is not NULL, it is the write end of the standard input. output: its standard
  * output; -1: that of this process. Returns a pid, or -1. */
@@ -355,33 +350,50 @@ static int unpack(const char *archive)
 
 /* ---- the command ---- */
 
+struct archive {
+	struct cli_input input;
+	const char *output;
+	bool unpacks, verbose;
+};
+
+#define AT(member)   offsetof(struct archive, member)
+#define SETS(member) CLI_SETS(struct archive, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(output),
+		.help = "the archive; its suffix chooses the compression (FILE.tar.bz2)"),
+	CLI_ROW(.name = "unpack", SETS(unpacks),
+		.help = "add the files of an archive to the build id cache"),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(verbose),
+		.help = "print the files that are packed"),
+	{ 0 },
+};
+
+const struct cli_usage cli_archive_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS] [FILE]",
+	.summary = "Packs the program files of a recording for another machine.",
+	.options = options,
+};
+
 int perch_cmd_archive(int argc, char **argv)
 {
-	static struct cli_input input = { .command = COMMAND, .options.file_order = true };
-	const char *output = NULL;
-	bool unpacks = false, verbose = false;
-	const struct cli_option options[] = {
-		CLI_INPUT_OPTIONS(&input),
-		{ 'o', "output", "FILE",
-		  "the archive; its suffix chooses the compression (FILE.tar.bz2)", CLI_STRING,
-		  &output, NULL, false, false },
-		{ 0, "unpack", NULL, "add the files of an archive to the build id cache", CLI_FLAG,
-		  &unpacks, NULL, false, false },
-		{ 'v', "verbose", NULL, "print the files that are packed", CLI_FLAG, &verbose, NULL,
-		  false, false },
+	static struct archive archive = {
+		.input = { .command = COMMAND, .options.file_order = true },
 	};
-	int next = cli_parse(&cli_archive_usage, options, CLI_NR(options), argc, argv);
+	int next = cli_options_parse(&cli_archive_usage, &archive, argc, argv);
 
-	if (argc - next > 1 || (input.path && next < argc))
+	if (argc - next > 1 || (archive.input.path && next < argc))
 		return cli_usage_error(COMMAND, "expected one file; '%s' is too much",
 				       argv[argc - 1]);
-	if (unpacks && next == argc)
+	if (archive.unpacks && next == argc)
 		return cli_usage_error(COMMAND, "--unpack needs the name of an archive");
-	if (unpacks)
+	if (archive.unpacks)
 		return unpack(argv[next]);
 	if (next < argc)
-		input.path = argv[next];
-	if (!input.path)
-		input.path = "perf.data";
-	return pack(&input, output, verbose);
+		archive.input.path = argv[next];
+	if (!archive.input.path)
+		archive.input.path = "perf.data";
+	return pack(&archive.input, archive.output, archive.verbose);
 }

@@ -18,12 +18,6 @@
 
 #define COMMAND "buildid-cache"
 
-const struct cli_usage cli_buildid_cache_usage = {
-	.name = COMMAND,
-	.operands = "[OPTIONS]",
-	.summary = "Lists and changes the build id cache.",
-};
-
 enum action { ADD, REMOVE, PURGE, UPDATE };
 
 struct command {
@@ -354,57 +348,56 @@ static int run(struct command *command)
 	return cli_check_stdout(COMMAND, 0) || command->failed ? CLI_EXIT_FAILURE : 0;
 }
 
-static int set_debuginfod(void *debuginfod, const char *servers, bool negated)
+static int set_debuginfod(const struct cli_given *given)
 {
-	*(bool *)debuginfod = !negated;
-	if (servers && setenv("DEBUGINFOD_URLS", servers, 1))
+	((struct command *)given->state)->debuginfod = !given->negated;
+	if (given->text && setenv("DEBUGINFOD_URLS", given->text, 1))
 		return cli_usage_error(COMMAND, "--debuginfod: %s", strerror(errno));
 	return 0;
 }
 
 /* perf has it; what it copies is of no use to perch. */
-static int refuse_kcore(void *command, const char *argument, bool negated)
-{
-	(void)command;
-	(void)argument;
-	(void)negated;
-	cli_usage_error(COMMAND,
-			"perch does not copy /proc/kcore; use perf buildid-cache -k, or "
-			"add the ELF file of the kernel: -a /usr/lib/debug/boot/vmlinux-...");
-	return -EINVAL;
-}
+#define SETS(member) CLI_SETS(struct command, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.letter = 'a', .name = "add", .argument = "FILES", SETS(files[ADD]),
+		.help = "add these files, or the files of these recordings; separated by commas"),
+	CLI_ROW(.letter = 'r', .name = "remove", .argument = "FILES", SETS(files[REMOVE]),
+		.help = "remove the builds of these files"),
+	CLI_ROW(.letter = 'p', .name = "purge", .argument = "FILES", SETS(files[PURGE]),
+		.help = "remove all builds with these paths"),
+	CLI_ROW(.letter = 'P', .name = "purge-all", SETS(purge_all), .help = "remove everything"),
+	CLI_ROW(.letter = 'u', .name = "update", .argument = "FILES", SETS(files[UPDATE]),
+		.help = "remove the builds of these files and add them again"),
+	CLI_ROW(.letter = 'M', .name = "missing", .argument = "FILE", SETS(missing),
+		.help = "list what the cache lacks for this recording"),
+	CLI_ROW(.letter = 'k', .name = "kcore", .argument = "FILE",
+		.refusal = "perch does not copy /proc/kcore; use perf buildid-cache -k, or "
+			   "add the ELF file of the kernel: -a /usr/lib/debug/boot/vmlinux-...",
+		.hidden = true),
+	CLI_ROW(.letter = 'l', .name = "list", SETS(list), .help = "list the build ids and paths"),
+	CLI_ROW(.name = "target-ns", .argument = "PID", SETS(namespace_of),
+		.help = "open files as this process sees them"),
+	CLI_ROW(.name = "debuginfod", .argument = "SERVERS", .set = set_debuginfod,
+		.attached = true, .optional = true,
+		.help = "ask these servers, or those in DEBUGINFOD_URLS, for files and debug files"),
+	CLI_ROW(.letter = 'f', .name = "force", SETS(force),
+		.help = "read a recording of another user, too"),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(verbose), .help = "print each change"),
+	{ 0 },
+};
+
+const struct cli_usage cli_buildid_cache_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS]",
+	.summary = "Lists and changes the build id cache.",
+	.options = options,
+};
 
 int perch_cmd_buildid_cache(int argc, char **argv)
 {
 	static struct command command;
-	const struct cli_option options[] = {
-		{ 'a', "add", "FILES",
-		  "add these files, or the files of these recordings; separated by commas",
-		  CLI_STRING, &command.files[ADD], NULL, false, false },
-		{ 'r', "remove", "FILES", "remove the builds of these files", CLI_STRING,
-		  &command.files[REMOVE], NULL, false, false },
-		{ 'p', "purge", "FILES", "remove all builds with these paths", CLI_STRING,
-		  &command.files[PURGE], NULL, false, false },
-		{ 'P', "purge-all", NULL, "remove everything", CLI_FLAG, &command.purge_all, NULL,
-		  false, false },
-		{ 'u', "update", "FILES", "remove the builds of these files and add them again",
-		  CLI_STRING, &command.files[UPDATE], NULL, false, false },
-		{ 'M', "missing", "FILE", "list what the cache lacks for this recording",
-		  CLI_STRING, &command.missing, NULL, false, false },
-		{ 'k', "kcore", "FILE", NULL, CLI_CALL, NULL, refuse_kcore, false, true },
-		{ 'l', "list", NULL, "list the build ids and paths", CLI_FLAG, &command.list, NULL,
-		  false, false },
-		{ 0, "target-ns", "PID", "open files as this process sees them", CLI_NUMBER,
-		  &command.namespace_of, NULL, false, false },
-		{ 0, "debuginfod", "SERVERS",
-		  "ask these servers, or those in DEBUGINFOD_URLS, for files and debug files",
-		  CLI_CALL_ATTACHED, &command.debuginfod, set_debuginfod, true, false },
-		{ 'f', "force", NULL, "read a recording of another user, too", CLI_FLAG,
-		  &command.force, NULL, false, false },
-		{ 'v', "verbose", NULL, "print each change", CLI_COUNT, &command.verbose, NULL,
-		  false, false },
-	};
-	int next = cli_parse(&cli_buildid_cache_usage, options, CLI_NR(options), argc, argv);
+	int next = cli_options_parse(&cli_buildid_cache_usage, &command, argc, argv);
 
 	if (next < argc)
 		return cli_usage_error(COMMAND,

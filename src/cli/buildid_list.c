@@ -16,14 +16,9 @@
 #include "input.h"
 #include "options.h"
 #include "pager.h"
+#include "shared_options.h"
 
 #define COMMAND "buildid-list"
-
-const struct cli_usage cli_buildid_list_usage = {
-	.name = COMMAND,
-	.operands = "[OPTIONS]",
-	.summary = "Lists the build ids of the files in a perf.data file.",
-};
 
 struct list {
 	struct cli_input input;
@@ -352,22 +347,33 @@ static int print_recording(struct list *list)
 	return status;
 }
 
+#define AT(member)   offsetof(struct list, member)
+#define SETS(member) CLI_SETS(struct list, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.letter = 'H', .name = "with-hits", SETS(with_hits),
+		.help = "list only files with samples"),
+	CLI_ROW(.letter = 'k', .name = "kernel", SETS(kernel),
+		.help = "print the build id of the running kernel"),
+	CLI_ROW(.letter = 'm', .name = "kernel-maps", SETS(kernel_maps),
+		.help = "print build id, addresses and file of the running kernel and its modules"),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(verbose), .hidden = true),
+	CLI_ROW(.table = cli_no_pager_option),
+	{ 0 },
+};
+
+const struct cli_usage cli_buildid_list_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS]",
+	.summary = "Lists the build ids of the files in a perf.data file.",
+	.options = options,
+};
+
 int perch_cmd_buildid_list(int argc, char **argv)
 {
 	static struct list list = { .input.command = COMMAND, .input.options.keep_stacks = true };
-	const struct cli_option options[] = {
-		CLI_INPUT_OPTIONS(&list.input),
-		{ 'H', "with-hits", NULL, "list only files with samples", CLI_FLAG, &list.with_hits,
-		  NULL, false, false },
-		{ 'k', "kernel", NULL, "print the build id of the running kernel", CLI_FLAG,
-		  &list.kernel, NULL, false, false },
-		{ 'm', "kernel-maps", NULL,
-		  "print build id, addresses and file of the running kernel and its modules",
-		  CLI_FLAG, &list.kernel_maps, NULL, false, false },
-		{ 'v', "verbose", NULL, "", CLI_COUNT, &list.verbose, NULL, false, true },
-		CLI_NO_PAGER,
-	};
-	int next = cli_parse(&cli_buildid_list_usage, options, CLI_NR(options), argc, argv);
+	int next = cli_options_parse(&cli_buildid_list_usage, &list, argc, argv);
 
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",

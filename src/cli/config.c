@@ -17,12 +17,6 @@
 
 #define COMMAND "config"
 
-const struct cli_usage cli_config_usage = {
-	.name = COMMAND,
-	.operands = "[OPTIONS] [SECTION.NAME[=VALUE]...]",
-	.summary = "Prints or sets the defaults of options.",
-};
-
 static int unknown(const char *name, size_t length)
 {
 	const struct cli_variable *variables;
@@ -189,17 +183,25 @@ static int run_word(struct cli_config *config, const char *word)
 	return 0;
 }
 
+static const struct cli_option options[] = {
+	CLI_ROW(.letter = 'l', .name = "list", .kind = CLI_FLAG,
+		.help = "print all variables of the file"),
+	CLI_ROW(.name = "user", .kind = CLI_IGNORED, .help = "the file of the user (always so)"),
+	{ 0 },
+};
+
+const struct cli_usage cli_config_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS] [SECTION.NAME[=VALUE]...]",
+	.summary = "Prints or sets the defaults of options.",
+	.options = options,
+};
+
 int perch_cmd_config(int argc, char **argv)
 {
 	struct cli_config config;
-	bool list = false, user = true;
-	const struct cli_option options[] = {
-		{ 'l', "list", NULL, "print all variables of the file", CLI_FLAG, &list, NULL,
-		  false, false },
-		{ 0, "user", NULL, "the file of the user (always so)", CLI_FLAG, &user, NULL, false,
-		  false },
-	};
-	int next = cli_parse(&cli_config_usage, options, CLI_NR(options), argc, argv);
+	bool list = false;
+	int next = cli_options_parse(&cli_config_usage, &list, argc, argv);
 	int status;
 
 	if (list && next < argc)

@@ -6,14 +6,9 @@
 #include "input.h"
 #include "options.h"
 #include "pager.h"
+#include "shared_options.h"
 
 #define COMMAND "evlist"
-
-const struct cli_usage cli_evlist_usage = {
-	.name = COMMAND,
-	.operands = "[OPTIONS]",
-	.summary = "Lists the events of a perf.data file.",
-};
 
 struct evlist {
 	struct cli_input input;
@@ -159,22 +154,34 @@ static void put_events(struct evlist *list)
 		cli_note(COMMAND, "%s has no events", list->input.path);
 }
 
+#define AT(member)   offsetof(struct evlist, member)
+#define SETS(member) CLI_SETS(struct evlist, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.letter = 'F', .name = "freq", SETS(frequency),
+		.help = "print the frequency or the period of each event"),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(verbose),
+		.help = "print all fields of the attrs that are not 0"),
+	CLI_ROW(.letter = 'g', .name = "group", SETS(groups),
+		.help = "print each group in one line"),
+	CLI_ROW(.name = "trace-fields", SETS(trace_fields),
+		.help = "print the names of the fields of tracepoints"),
+	CLI_ROW(.table = cli_no_pager_option),
+	{ 0 },
+};
+
+const struct cli_usage cli_evlist_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS]",
+	.summary = "Lists the events of a perf.data file.",
+	.options = options,
+};
+
 int perch_cmd_evlist(int argc, char **argv)
 {
 	static struct evlist list = { .input.command = COMMAND, .input.options.file_order = true };
-	const struct cli_option options[] = {
-		CLI_INPUT_OPTIONS(&list.input),
-		{ 'F', "freq", NULL, "print the frequency or the period of each event", CLI_FLAG,
-		  &list.frequency, NULL, false, false },
-		{ 'v', "verbose", NULL, "print all fields of the attrs that are not 0", CLI_COUNT,
-		  &list.verbose, NULL, false, false },
-		{ 'g', "group", NULL, "print each group in one line", CLI_FLAG, &list.groups, NULL,
-		  false, false },
-		{ 0, "trace-fields", NULL, "print the names of the fields of tracepoints", CLI_FLAG,
-		  &list.trace_fields, NULL, false, false },
-		CLI_NO_PAGER,
-	};
-	int next = cli_parse(&cli_evlist_usage, options, CLI_NR(options), argc, argv);
+	int next = cli_options_parse(&cli_evlist_usage, &list, argc, argv);
 	int status;
 
 	if (next < argc)

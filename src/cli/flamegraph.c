@@ -13,14 +13,9 @@
 #include "filter_options.h"
 #include "input.h"
 #include "options.h"
+#include "shared_options.h"
 
 #define COMMAND "flamegraph"
-
-const struct cli_usage cli_flamegraph_usage = {
-	.name = COMMAND,
-	.operands = "[OPTIONS] [TEXT | -]",
-	.summary = "Writes a recording, or stacks of a text, as a page with a flame graph.",
-};
 
 /* A recording or a text. The session must outlive the export. */
 struct source {
@@ -37,13 +32,6 @@ struct flamegraph {
 	const char *event; /* of -e; NULL: the one with the most samples is shown */
 	bool svg, no_inline;
 };
-
-static int set_inline(void *flamegraph, const char *argument, bool negated)
-{
-	(void)argument;
-	((struct flamegraph *)flamegraph)->no_inline = negated;
-	return 0;
-}
 
 /* ---- sources ---- */
 
@@ -260,40 +248,47 @@ static void set_old(struct source *old, const struct source *new)
 	old->is_text = path && !is_recording(path);
 }
 
+#define AT(member)   offsetof(struct flamegraph, member)
+#define SETS(member) CLI_SETS(struct flamegraph, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.table = cli_input_options, .at = AT(new.input)),
+	CLI_ROW(.table = cli_input_verbose_option, .at = AT(new.input)),
+	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(output),
+		.help = "the file to write, - for standard output (flamegraph.html or .svg)"),
+	CLI_ROW(.name = "svg", SETS(svg), .help = "write a picture without a script"),
+	CLI_ROW(.name = "diff", .argument = "OLD", SETS(old.input.path),
+		.help = "color frames by how their share has changed since this file"),
+	CLI_ROW(.name = "title", .argument = "TEXT", SETS(title),
+		.help = "the title (the name of the file)"),
+	CLI_ROW(.table = cli_event_option, .at = AT(event)),
+	CLI_ROW(.table = cli_filter_options, .at = AT(new.filter), .short_names = "cdC"),
+	CLI_ROW(.table = cli_expression_option, .at = AT(new.filter)),
+	CLI_ROW(.table = cli_parent_option, .at = AT(new.filter), .short_names = "p"),
+	CLI_ROW(.table = cli_function_options, .at = AT(new.filter)),
+	CLI_ROW(.table = cli_max_stack_option, .at = AT(new.filter)),
+	CLI_ROW(.table = cli_ignore_callees_option, .at = AT(new.input.options.ignore_callees)),
+	CLI_ROW(.table = cli_symbol_options, .at = AT(new.input)),
+	CLI_ROW(.table = cli_inline_option, .at = AT(no_inline)),
+	{ 0 },
+};
+
+const struct cli_usage cli_flamegraph_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS] [TEXT | -]",
+	.summary = "Writes a recording, or stacks of a text, as a page with a flame graph.",
+	.options = options,
+};
+
 int perch_cmd_flamegraph(int argc, char **argv)
 {
 	static struct flamegraph flamegraph = { .new.input.command = COMMAND };
 	struct source *source = &flamegraph.new;
-	const struct cli_option options[] = {
-		CLI_INPUT_OPTIONS(&source->input),
-		CLI_INPUT_VERBOSE_OPTION(&source->input),
-		{ 'o', "output", "FILE",
-		  "the file to write, - for standard output (flamegraph.html or .svg)", CLI_STRING,
-		  &flamegraph.output, NULL, false, false },
-		{ 0, "svg", NULL, "write a picture without a script", CLI_FLAG, &flamegraph.svg,
-		  NULL, false, false },
-		{ 0, "diff", "OLD", "color frames by how their share has changed since this file",
-		  CLI_STRING, &flamegraph.old.input.path, NULL, false, false },
-		{ 0, "title", "TEXT", "the title (the name of the file)", CLI_STRING,
-		  &flamegraph.title, NULL, false, false },
-		CLI_EVENT_OPTION(&flamegraph.event),
-		CLI_FILTER_OPTIONS(&source->filter, 'c', 'd', 'C'),
-		CLI_FILTER_EXPRESSION_OPTION(&source->filter),
-		CLI_PARENT_OPTION(&source->filter, 'p'),
-		CLI_FUNCTION_OPTIONS(&source->filter),
-		CLI_CHAIN_OPTIONS(&source->filter, &source->input.options.ignore_callees),
-		CLI_SYMBOL_OPTIONS(&source->input),
-		{ 0, "kallsyms", "FILE", "kernel symbols from this file", CLI_STRING,
-		  &source->input.options.symbols.kallsyms, NULL, false, false },
-		{ 0, "inline", NULL, "inlined functions are frames (default)", CLI_CALL,
-		  &flamegraph, set_inline, false, false },
-	};
 	const char *text, *extra;
 	char *made = NULL;
 	int status;
 
-	extra = cli_parse_operand(&cli_flamegraph_usage, options, CLI_NR(options), argc, argv,
-				  &text);
+	extra = cli_options_parse_operand(&cli_flamegraph_usage, &flamegraph, argc, argv, &text);
 	if (extra)
 		return cli_usage_error(COMMAND, "expected one text; '%s' is too much", extra);
 	status = set_text(&flamegraph.new, text);

@@ -19,41 +19,12 @@ struct parser {
 	int argc;
 	char **argv;
 	int next; /* index of the next unread word */
+	void *state;
 };
-
-static void print_help(const struct parser *parser)
-{
-	printf("Usage: perch %s %s\n%s\n\n", parser->usage->name, parser->usage->operands,
-	       parser->usage->summary);
-	for (size_t i = 0; i < parser->nr; i++) {
-		const struct cli_option *option = &parser->options[i];
-		char left[64];
-		int used;
-
-		if (option->hidden)
-			continue;
-		if (option->letter)
-			used = snprintf(left, sizeof(left), "  -%c%s", option->letter,
-					option->name ? ", " : "");
-		else
-			used = snprintf(left, sizeof(left), "      ");
-		if (option->name)
-			used += snprintf(left + used, sizeof(left) - used, "--%s", option->name);
-		if (option->argument)
-			snprintf(left + used, sizeof(left) - used,
-				 option->kind == CLI_CALL_ATTACHED ? "[=%s]"
-				 : option->optional		   ? " [%s]"
-								   : " %s",
-				 option->argument);
-		printf(strlen(left) > 30 ? "%s\n%32s%s\n" : "%-31s%s%s\n", left,
-		       strlen(left) > 30 ? "" : " ", option->help);
-	}
-	printf("\nThe manual page is perch-%s(1).\n", parser->usage->name);
-}
 
 __attribute__((noreturn)) static void print_help_and_exit(const struct parser *parser)
 {
-	print_help(parser);
+	cli_options_print_help(parser->usage, parser->options, parser->nr);
 	exit(cli_check_stdout(parser->usage->name, 0));
 }
 
@@ -70,7 +41,7 @@ __attribute__((noreturn, format(printf, 2, 3))) static void refuse(const struct 
 }
 
 static void set_number(const struct parser *parser, const struct cli_option *option,
-		       const char *argument)
+		       const char *argument, uint64_t *value)
 {
 	char *end;
 	unsigned long long number;
@@ -80,37 +51,71 @@ static void set_number(const struct parser *parser, const struct cli_option *opt
 	if (errno || end == argument || *end || strchr(argument, '-'))
 		refuse(parser, "--%s %s: expected a whole number (0 or more)", option->name,
 		       argument);
-	if (!number && option->kind == CLI_POSITIVE)
+	if (!number && (option->positive || option->kind == CLI_POSITIVE))
 		refuse(parser,
 		       "--%s 0: expected a whole number from 1 on; without --%s there is no limit",
 		       option->name, option->name);
-	*(uint64_t *)option->value = number;
+	*value = number;
+}
+
+/* Calls the function of an option, after its word was found. */
+static void call(const struct parser *parser, const struct cli_option *option, const char *argument,
+		 bool negated)
+{
+	struct cli_given given = {
+		.command = parser->usage->name,
+		.option = option,
+		.state = (char *)parser->state + option->at,
+		.text = argument,
+		.negated = negated,
+	};
+
+	if (option->words && argument &&
+	    cli_options_find_word(given.command, option, argument, &given.value))
+		exit(CLI_EXIT_USAGE);
+	if (option->set ? option->set(&given) : option->call(option->value, argument, negated))
+		exit(CLI_EXIT_USAGE);
 }
 
 static void apply(const struct parser *parser, const struct cli_option *option,
 		  const char *argument, bool negated)
 {
+	void *value = option->value ? option->value : (char *)parser->state + option->at;
+
+	if (option->refusal)
+		refuse(parser, "%s", option->refusal);
+	if (negated && option->not_negated)
+		refuse(parser, "--%s cannot be negated", option->name);
+	if (option->set || option->call) {
+		call(parser, option, argument, negated);
+		return;
+	}
 	switch (option->kind) {
 	case CLI_FLAG:
-		*(bool *)option->value = !negated;
+		*(bool *)value = negated == option->inverted;
 		break;
 	case CLI_COUNT:
-		*(int *)option->value = negated ? 0 : *(int *)option->value + 1;
+		*(int *)value = negated ? 0 : *(int *)value + 1;
 		break;
 	case CLI_STRING:
-		*(const char **)option->value = negated ? NULL : argument;
+		*(const char **)value = negated ? NULL : argument;
 		break;
 	case CLI_NUMBER:
 	case CLI_POSITIVE:
 		if (negated)
-			*(uint64_t *)option->value = 0;
+			*(uint64_t *)value = 0;
 		else
-			set_number(parser, option, argument);
+			set_number(parser, option, argument, value);
 		break;
+	case CLI_WORD:
+		if (negated)
+			*(unsigned *)value = 0;
+		else if (cli_options_find_word(parser->usage->name, option, argument, value))
+			exit(CLI_EXIT_USAGE);
+		break;
+	case CLI_IGNORED:
 	case CLI_CALL:
 	case CLI_CALL_ATTACHED:
-		if (option->call(option->value, argument, negated))
-			exit(CLI_EXIT_USAGE);
 		break;
 	}
 }
@@ -124,7 +129,7 @@ static const char *argument_word(struct parser *parser, const struct cli_option 
 {
 	bool has_next = parser->next < parser->argc;
 
-	if (option->kind == CLI_CALL_ATTACHED)
+	if (option->attached || option->kind == CLI_CALL_ATTACHED)
 		return NULL;
 	if (option->optional && (!has_next || parser->argv[parser->next][0] == '-'))
 		return NULL;
@@ -301,25 +306,55 @@ static void parse_long(struct parser *parser, const char *word)
 	apply(parser, option, equals ? equals + 1 : argument_word(parser, option, word), false);
 }
 
-int cli_parse(const struct cli_usage *usage, const struct cli_option *options, size_t nr, int argc,
-	      char **argv)
+static int parse_words(struct parser *parser)
 {
-	struct parser parser = { usage, options, nr, argc, argv, 1 };
-
-	while (parser.next < argc) {
-		const char *word = argv[parser.next];
+	while (parser->next < parser->argc) {
+		const char *word = parser->argv[parser->next];
 
 		if (word[0] != '-' || !word[1])
 			break;
-		parser.next++;
+		parser->next++;
 		if (!strcmp(word, "--"))
 			break;
 		if (word[1] == '-')
-			parse_long(&parser, word);
+			parse_long(parser, word);
 		else
-			parse_short_options(&parser, word);
+			parse_short_options(parser, word);
 	}
-	return parser.next;
+	return parser->next;
+}
+
+int cli_options_parse(const struct cli_usage *usage, void *state, int argc, char **argv)
+{
+	struct cli_option options[CLI_MAX_OPTIONS];
+	size_t nr = cli_options_list(usage->options, options);
+	struct parser parser = { usage, options, nr, argc, argv, 1, state };
+
+	return parse_words(&parser);
+}
+
+const char *cli_options_parse_operand(const struct cli_usage *usage, void *state, int argc,
+				      char **argv, const char **operand)
+{
+	*operand = NULL;
+	/* the parser takes argv[0] for the name of the command */
+	for (int next; (next = cli_options_parse(usage, state, argc, argv)) < argc;
+	     argc -= next, argv += next) {
+		if (*operand)
+			return argv[next];
+		*operand = argv[next];
+		if (!strcmp(argv[next - 1], "--"))
+			return next + 1 < argc ? argv[next + 1] : NULL;
+	}
+	return NULL;
+}
+
+int cli_parse(const struct cli_usage *usage, const struct cli_option *options, size_t nr, int argc,
+	      char **argv)
+{
+	struct parser parser = { usage, options, nr, argc, argv, 1, NULL };
+
+	return parse_words(&parser);
 }
 
 const char *cli_parse_operand(const struct cli_usage *usage, const struct cli_option *options,

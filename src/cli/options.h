@@ -14,22 +14,40 @@
 #include "messages.h"
 
 enum cli_kind {
-	CLI_FLAG,     /* bool *: --name sets it, --no-name clears it */
-	CLI_COUNT,    /* int *: incremented each time (-v -v) */
-	CLI_STRING,   /* const char ** */
-	CLI_NUMBER,   /* uint64_t *: decimal or 0x hex */
-	CLI_POSITIVE, /* the same, from 1 on; --no-name sets 0, which stands for "not given" */
-	CLI_CALL,     /* .call(.value, argument or NULL, negated) */
-	/*
-	 * like the previous one, but the argument is attached (-Iword, --name=word), never the next
-	 * word
-	 */
+	CLI_FLAG,    /* bool: --name sets it, --no-name clears it */
+	CLI_COUNT,   /* int: incremented each time (-v -v) */
+	CLI_STRING,  /* const char * */
+	CLI_NUMBER,  /* uint64_t: decimal or 0x hex */
+	CLI_WORD,    /* an enum: the value of one of .words; --no-name sets 0, the default */
+	CLI_IGNORED, /* nothing is set: it is always so, or has no effect here */
+	CLI_POSITIVE,
+	CLI_CALL,
 	CLI_CALL_ATTACHED,
 };
 
-/* Returns 0, or a negative errno after it printed the reason by cli_usage_error(). */
+/* An option of a command line, for the function that sets it. */
+struct cli_given {
+	const char *command; /* "report", for messages */
+	const struct cli_option *option;
+	void *state;	  /* at .at in the state of the command */
+	const char *text; /* the argument; NULL: none, or negated */
+	bool negated;
+	unsigned value; /* of the word in .words */
+};
+
+/* Returns 0, or another number after it has printed the reason by cli_usage_error(). */
+typedef int cli_option_set(const struct cli_given *given);
 typedef int cli_option_call(void *value, const char *argument, bool negated);
 
+struct cli_word {
+	const char *name;
+	unsigned value;
+};
+
+/*
+ * A row of a table of options. Tables end with a row of zeros. They are constant: an option is set
+ * in the state that the command passes to the parser.
+ */
 struct cli_option {
 	char letter;	      /* 0 when there is none */
 	const char *name;     /* long name without dashes, or NULL */
@@ -40,30 +58,85 @@ struct cli_option {
 	cli_option_call *call;
 	/* the argument may be missing: when the next word starts with '-', as in perf */
 	bool optional;
-	bool hidden; /* accepted because perf has it, not in the help */
+	bool hidden;	  /* accepted because perf has it, not in the help */
+	bool attached;	  /* the argument is attached (-Iword, --name=word), never the next word */
+	bool not_negated; /* there is no --no-name */
+	bool inverted;	  /* of a flag: --name clears it, --no-name sets it */
+	bool positive; /* of a number: from 1 on; --no-name sets 0, which stands for "not given" */
+	size_t at;     /* of the member that is set, in the state of the command */
+	/* called instead of setting a member; with .words, after the word was found */
+	cli_option_set *set;
+	/* the words of the argument; the last name is NULL. Two words of a value are aliases */
+	const struct cli_word *words;
+	const char *refusal; /* why there is no such option: it is an error */
+	/*
+	 * A row with a table stands for all of its rows, in whose state .at is added. .short_names:
+	 * those of its first rows, instead of their own; '-' is none. .help is that of its only
+	 * row.
+	 */
+	const struct cli_option *table;
+	const char *short_names;
 };
 
-/* The texts that --help prints about a subcommand in addition to its options. */
+/* clang-format would put each of the initializers on a line of its own. */
+#define CLI_ROW(...)        \
+	{                   \
+		__VA_ARGS__ \
+	}
+
+/* The member of a struct that an option sets: its type chooses the kind. */
+#define CLI_SETS(type, member) \
+	.at = offsetof(type, member), .kind = _Generic(((type *)NULL)->member,             \
+						       bool: CLI_FLAG,                     \
+						       int: CLI_COUNT,                     \
+						       const char *: CLI_STRING,           \
+						       uint64_t: CLI_NUMBER,               \
+						       unsigned int: CLI_WORD)
+
+/* A command, as its help describes it. */
 struct cli_usage {
 	const char *name;     /* "stat" */
 	const char *operands; /* "[OPTIONS] -- PROGRAM [ARGUMENTS]" */
 	const char *summary;  /* one line */
+	const struct cli_option *options;
 };
 
 /*
- * Parses options up to the first operand or "--". Returns the index of the first operand, argc when
- * there is none. -h and --help print the help and exit with 0. An error prints a usage error and
- * exits with 2. Accepted forms: unambiguous prefixes of long names, --no-name, --name of an option
- * that is called no-name, --name=value, --name value, -nvalue, -n value, bundled flags (-ag).
+ * Parses options up to the first operand or "--", and sets them in the state of the command.
+ * Returns the index of the first operand, argc when there is none. -h and --help print the help
+ * and exit with 0. An error prints a usage error and exits with 2. Accepted forms: unambiguous
+ * prefixes of long names, --no-name, --name of an option that is called no-name, --name=value,
+ * --name value, -nvalue, -n value, bundled flags (-ag).
  */
-int cli_parse(const struct cli_usage *usage, const struct cli_option *options, size_t nr, int argc,
-	      char **argv);
+int cli_options_parse(const struct cli_usage *usage, void *state, int argc, char **argv);
 
 /*
  * The same for a command with at most one operand, which options may follow, as in perf. *operand
  * is NULL without it. Returns the operand that is too much, or NULL.
  */
+const char *cli_options_parse_operand(const struct cli_usage *usage, void *state, int argc,
+				      char **argv, const char **operand);
+
+int cli_parse(const struct cli_usage *usage, const struct cli_option *options, size_t nr, int argc,
+	      char **argv);
 const char *cli_parse_operand(const struct cli_usage *usage, const struct cli_option *options,
 			      size_t nr, int argc, char **argv, const char **operand);
+
+/* ---- options_table.c ---- */
+
+enum { CLI_MAX_OPTIONS = 128 }; /* of a command */
+
+/* Copies the rows of a table and of the tables in it, without rows that stand for tables. Returns
+ * their number. */
+size_t cli_options_list(const struct cli_option *table, struct cli_option options[CLI_MAX_OPTIONS]);
+/* Prints what --help prints. */
+void cli_options_print_help(const struct cli_usage *usage, const struct cli_option *options,
+			    size_t nr);
+/*
+ * Finds a word of the list. Returns 0 and its value; or CLI_EXIT_USAGE after it has printed the
+ * words, and the most similar one.
+ */
+int cli_options_find_word(const char *command, const struct cli_option *option, const char *word,
+			  unsigned *value);
 
 #endif

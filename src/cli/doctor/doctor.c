@@ -13,13 +13,6 @@
 #include "output_file.h"
 #include "seccomp_kill.h"
 
-const struct cli_usage cli_doctor_usage = {
-	.name = "doctor",
-	.operands = "[OPTIONS]",
-	.summary =
-		"Reports what this user can measure on this machine, and which changes permit more.",
-};
-
 /* Loads the smallest program for events, "return 0", and unloads it. */
 static int load_program(void)
 {
@@ -88,29 +81,38 @@ static int check_and_print(struct doctor *doctor, const char *path, bool json)
 	return doctor->usable ? 0 : CLI_EXIT_FAILURE;
 }
 
+struct request {
+	const char *path;
+	bool json;
+};
+
+#define SETS(member) CLI_SETS(struct request, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.letter = 'j', .name = "json", SETS(json),
+		.help = "print JSON: an object with an array of checks"),
+	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(path),
+		.help = "write into FILE instead of standard output"),
+	{ 0 },
+};
+
+const struct cli_usage cli_doctor_usage = {
+	.name = "doctor",
+	.operands = "[OPTIONS]",
+	.summary =
+		"Reports what this user can measure on this machine, and which changes permit more.",
+	.options = options,
+};
+
 int perch_cmd_doctor(int argc, char **argv)
 {
-	bool json = false;
-	const char *file = NULL;
-	const struct cli_option options[] = {
-		{ .letter = 'j',
-		  .name = "json",
-		  .help = "print JSON: an object with an array of checks",
-		  .kind = CLI_FLAG,
-		  .value = &json },
-		{ .letter = 'o',
-		  .name = "output",
-		  .argument = "FILE",
-		  .help = "write into FILE instead of standard output",
-		  .kind = CLI_STRING,
-		  .value = &file },
-	};
+	struct request request = { 0 };
 	const struct perch_syscalls *calls;
 	struct doctor *doctor;
 	struct perch_error err;
 	int first, status;
 
-	first = cli_parse(&cli_doctor_usage, options, CLI_NR(options), argc, argv);
+	first = cli_options_parse(&cli_doctor_usage, &request, argc, argv);
 	if (first < argc)
 		return cli_usage_error(DOCTOR_COMMAND, "unexpected operand '%s'", argv[first]);
 	doctor = calloc(1, sizeof(*doctor));
@@ -124,7 +126,7 @@ int perch_cmd_doctor(int argc, char **argv)
 	if (perch_machine_new(&doctor->machine, NULL, calls, &err))
 		status = cli_error(DOCTOR_COMMAND, &err);
 	else
-		status = check_and_print(doctor, file, json);
+		status = check_and_print(doctor, request.path, request.json);
 	perch_machine_free(doctor->machine);
 	free(doctor);
 	return status;

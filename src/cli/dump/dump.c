@@ -9,29 +9,24 @@
 #include "dump.h"
 #include "input.h"
 #include "options.h"
+#include "shared_options.h"
 #include "pager.h"
 
 #define COMMAND "dump"
 
-const struct cli_usage cli_dump_usage = {
-	.name = COMMAND,
-	.operands = "[OPTIONS] [FILE]",
-	.summary = "Prints every record of a perf.data file with all its fields.",
-};
-
-static int set_types(void *value, const char *argument, bool negated)
+static int set_types(const struct cli_given *given)
 {
-	struct dump *dump = value;
+	struct dump *dump = given->state;
 	const char *wrong, *similar;
 	int length;
 
-	dump->filtered = !negated;
-	if (negated) {
+	dump->filtered = !given->negated;
+	if (given->negated) {
 		dump->nr_types = 0;
 		dump->unnamed = false;
 		return 0;
 	}
-	wrong = dump_add_types(dump, argument);
+	wrong = dump_add_types(dump, given->text);
 	if (!wrong)
 		return 0;
 	if (dump->nr_types == CLI_NR(dump->types))
@@ -49,18 +44,18 @@ static int set_types(void *value, const char *argument, bool negated)
 		length, wrong);
 }
 
-static int set_limit(void *value, const char *argument, bool negated)
+static int set_limit(const struct cli_given *given)
 {
-	struct dump *dump = value;
+	struct dump *dump = given->state;
 	char *end;
 
-	dump->limited = !negated;
-	if (negated)
+	dump->limited = !given->negated;
+	if (given->negated)
 		return 0;
 	errno = 0;
-	dump->limit = strtoull(argument, &end, 10);
-	if (!isdigit((unsigned char)argument[0]) || *end || errno)
-		return cli_usage_error(COMMAND, "-n %s: not a number of records", argument);
+	dump->limit = strtoull(given->text, &end, 10);
+	if (!isdigit((unsigned char)given->text[0]) || *end || errno)
+		return cli_usage_error(COMMAND, "-n %s: not a number of records", given->text);
 	return 0;
 }
 
@@ -130,46 +125,59 @@ int dump_run(struct dump *dump, const struct cli_input *input)
 	return status;
 }
 
+struct command {
+	struct cli_input input;
+	struct dump dump;
+};
+
+#define AT(member)   offsetof(struct command, member)
+#define SETS(member) CLI_SETS(struct command, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.letter = 'j', .name = "json", SETS(dump.json),
+		.help = "print JSON, one object per line"),
+	CLI_ROW(.letter = 'x', .name = "hex", SETS(dump.raw),
+		.help = "print the bytes of each record too"),
+	CLI_ROW(.table = cli_header_option, .at = AT(dump.header)),
+	CLI_ROW(.table = cli_header_only_option, .at = AT(dump.header_only)),
+	CLI_ROW(.letter = 't', .name = "type", .argument = "NAMES", .at = AT(dump),
+		.set = set_types, .help = "print only records of these types (SAMPLE,MMAP2)"),
+	CLI_ROW(.name = "time", SETS(dump.by_time), .help = "sort records by time"),
+	CLI_ROW(.letter = 'n', .name = "number", .argument = "N", .at = AT(dump), .set = set_limit,
+		.help = "print at most N records"),
+	CLI_ROW(.table = cli_no_pager_option),
+	{ 0 },
+};
+
+const struct cli_usage cli_dump_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS] [FILE]",
+	.summary = "Prints every record of a perf.data file with all its fields.",
+	.options = options,
+};
+
 int perch_cmd_dump(int argc, char **argv)
 {
-	struct cli_input input = {
-		.command = COMMAND,
-		.options = { .keep_damaged = true, .keep_stacks = true, .keep_reads = true }
-	};
-	struct dump dump = { 0 };
-	const struct cli_option options[] = {
-		CLI_INPUT_OPTIONS(&input),
-		{ 'j', "json", NULL, "print JSON, one object per line", CLI_FLAG, &dump.json, NULL,
-		  false, false },
-		{ 'x', "hex", NULL, "print the bytes of each record too", CLI_FLAG, &dump.raw, NULL,
-		  false, false },
-		{ 0, "header", NULL, "print header, events and features first", CLI_FLAG,
-		  &dump.header, NULL, false, false },
-		{ 0, "header-only", NULL, "print only these, no records", CLI_FLAG,
-		  &dump.header_only, NULL, false, false },
-		{ 't', "type", "NAMES", "print only records of these types (SAMPLE,MMAP2)",
-		  CLI_CALL, &dump, set_types, false, false },
-		{ 0, "time", NULL, "sort records by time", CLI_FLAG, &dump.by_time, NULL, false,
-		  false },
-		{ 'n', "number", "N", "print at most N records", CLI_CALL, &dump, set_limit, false,
-		  false },
-		CLI_NO_PAGER,
-	};
-	int next = cli_parse(&cli_dump_usage, options, CLI_NR(options), argc, argv);
+	struct command command = { .input = { .command = COMMAND,
+					      .options = { .keep_damaged = true,
+							   .keep_stacks = true,
+							   .keep_reads = true } } };
+	struct cli_input *input = &command.input;
+	int next = cli_options_parse(&cli_dump_usage, &command, argc, argv);
 	int status;
 
-	if (next < argc && !input.path) {
-		input.path = argv[next];
-		next += cli_parse(&cli_dump_usage, options, CLI_NR(options), argc - next,
-				  argv + next);
+	if (next < argc && !input->path) {
+		input->path = argv[next];
+		next += cli_options_parse(&cli_dump_usage, &command, argc - next, argv + next);
 	}
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is a second file: name one file", argv[next]);
-	input.options.file_order = !dump.by_time;
-	status = cli_input_open(&input);
+	input->options.file_order = !command.dump.by_time;
+	status = cli_input_open(input);
 	if (status)
 		return status;
-	status = dump_run(&dump, &input);
-	cli_input_close(&input);
+	status = dump_run(&command.dump, input);
+	cli_input_close(input);
 	return status;
 }

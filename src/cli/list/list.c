@@ -9,12 +9,7 @@
 #include "options.h"
 #include "pager.h"
 #include "seccomp_kill.h"
-
-const struct cli_usage cli_list_usage = {
-	.name = "list",
-	.operands = "[OPTIONS] [WORD...]",
-	.summary = "Lists the events of this machine.",
-};
+#include "shared_options.h"
 
 /* Each operand selects a kind or is a pattern for names. The patterns move to the front of argv. */
 static void read_filter(struct list_filter *filter, int argc, char **argv)
@@ -62,22 +57,22 @@ static int report_empty(const struct list *list)
 	return CLI_EXIT_FAILURE;
 }
 
-static int show(struct list *list, bool json)
+static int show(struct list *list)
 {
 	struct perch_error err;
 	int status = 0;
 
 	if (list_gather(list, &err))
 		status = cli_error("list", &err);
-	else if (list->nr || json)
+	else if (list->nr || list->json)
 		cli_start_pager();
-	if (!status && json)
+	if (!status && list->json)
 		status = list_print_json(list);
 	else if (!status && list->nr)
 		list_print_text(list);
 	if (!status && !list->nr)
 		status = report_empty(list);
-	else if (json && list->no_tracepoints.kind != PERCH_ERROR_NONE)
+	else if (list->json && list->no_tracepoints.kind != PERCH_ERROR_NONE)
 		/* the JSON array has only events */
 		cli_error("list", &list->no_tracepoints);
 	if (cli_check_stdout("list", 0))
@@ -86,48 +81,39 @@ static int show(struct list *list, bool json)
 	return status;
 }
 
+#define SETS(member) CLI_SETS(struct list, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.letter = 'j', .name = "json", SETS(json),
+		.help = "print JSON: an array of objects"),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(details),
+		.help = "also show fields of tracepoints, and terms, units and scales of PMU events"),
+	CLI_ROW(.name = "details", SETS(details), .hidden = true),
+	CLI_ROW(.name = "long-desc", SETS(details), .hidden = true),
+	CLI_ROW(.letter = 'd', .name = "desc", .kind = CLI_IGNORED, .hidden = true),
+	CLI_ROW(.table = cli_no_pager_option),
+	{ 0 },
+};
+
+const struct cli_usage cli_list_usage = {
+	.name = "list",
+	.operands = "[OPTIONS] [WORD...]",
+	.summary = "Lists the events of this machine.",
+	.options = options,
+};
+
 int perch_cmd_list(int argc, char **argv)
 {
 	struct list list = { 0 };
-	bool json = false, ignored = false;
-	const struct cli_option options[] = {
-		{ .letter = 'j',
-		  .name = "json",
-		  .help = "print JSON: an array of objects",
-		  .kind = CLI_FLAG,
-		  .value = &json },
-		{ .letter = 'v',
-		  .name = "verbose",
-		  .help = "also show fields of tracepoints, and terms, units and scales of PMU events",
-		  .kind = CLI_FLAG,
-		  .value = &list.details },
-		{ .name = "details",
-		  .help = "",
-		  .kind = CLI_FLAG,
-		  .value = &list.details,
-		  .hidden = true },
-		{ .name = "long-desc",
-		  .help = "",
-		  .kind = CLI_FLAG,
-		  .value = &list.details,
-		  .hidden = true },
-		{ .letter = 'd',
-		  .name = "desc",
-		  .help = "",
-		  .kind = CLI_FLAG,
-		  .value = &ignored,
-		  .hidden = true },
-		CLI_NO_PAGER,
-	};
 	struct perch_error err;
 	int first, status;
 
-	first = cli_parse(&cli_list_usage, options, CLI_NR(options), argc, argv);
+	first = cli_options_parse(&cli_list_usage, &list, argc, argv);
 	if (perch_machine_new(&list.machine, NULL, cli_calls_that_survive(), &err))
 		return cli_error("list", &err);
 	perch_machine_set_demangle(list.machine, perch_demangle);
 	read_filter(&list.filter, argc - first, argv + first);
-	status = show(&list, json);
+	status = show(&list);
 	perch_machine_free(list.machine);
 	return status;
 }

@@ -50,7 +50,7 @@ struct list_filter {
 struct list {
 	struct perch_machine *machine;
 	struct list_filter filter;
-	bool details;
+	bool json, details;
 	struct list_event *event;
 	size_t nr, capacity;
 	struct perch_error no_tracepoints; /* why events are missing; kind NONE if none are */
