@@ -8,7 +8,6 @@ enum {
 	SYMBOLS_PER_READ = 1024,
 	MAX_PARTS = 1 << 16,   /* of one function */
 	MAX_SYMBOLS = 1 << 25, /* that are searched for parts */
-	MAX_SECTION_NAME = 32,
 };
 
 static int no_memory(struct perch_error *err)
@@ -159,23 +158,17 @@ static int find_parts(struct perch__elf *elf, struct perch_code *code)
  * debug file. */
 static bool set_section(struct perch__elf *elf, struct perch_code *code)
 {
-	const struct perch__elf_section *names;
-
-	if (perch__elf_read_sections(elf) || elf->names >= elf->nr_sections)
+	if (perch__elf_read_sections(elf))
 		return true;
-	names = &elf->section[elf->names];
 	for (size_t i = 1; i < elf->nr_sections; i++) {
 		const struct perch__elf_section *section = &elf->section[i];
-		char name[MAX_SECTION_NAME] = "";
 
 		if (!(section->flags & SHF_ALLOC) || code->address < section->address ||
 		    code->address - section->address >= section->size)
 			continue;
 		if (section->type == SHT_NOBITS)
 			return false;
-		if (section->name < names->size &&
-		    perch__elf_read(elf, name, names->offset + section->name, sizeof(name) - 1) > 0)
-			perch_clean_text(name, code->section, sizeof(code->section));
+		perch_clean_text(section->name, code->section, sizeof(code->section));
 		return true;
 	}
 	return true;

@@ -101,7 +101,7 @@ static int take_compressed(struct dwarf_section *section, struct elf_file *file,
 {
 	struct compressed_section from;
 
-	if (perch__elf_compressed_section(file, index, &from) || !from.size || !from.bytes)
+	if (perch__compressed_section_of(file, index, &from) || !from.size || !from.bytes)
 		return -ENOTSUP;
 	section->fd = file->fd;
 	section->offset = from.offset;
@@ -300,38 +300,4 @@ const char *perch__dwarf_text(struct dwarf_section *section, uint64_t offset)
 		from = end;
 	}
 	return text;
-}
-
-uint64_t perch__read_long_uleb(struct cursor *cursor)
-{
-	uint64_t value = 0;
-
-	for (unsigned shift = 0; cursor->at < cursor->end; shift += 7) {
-		uint8_t byte = *cursor->at++;
-
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80)
-			return value;
-	}
-	return perch__read_failed(cursor);
-}
-
-int64_t perch__read_sleb(struct cursor *cursor)
-{
-	uint64_t value = 0;
-
-	for (unsigned shift = 0; cursor->at < cursor->end;) {
-		uint8_t byte = *cursor->at++;
-
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-		if (byte >= 0x80)
-			continue;
-		if (shift < 64 && (byte & 0x40))
-			value |= -1ull << shift;
-		return (int64_t)value;
-	}
-	return (int64_t)perch__read_failed(cursor);
 }

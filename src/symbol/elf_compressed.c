@@ -151,8 +151,8 @@ static bool read_header(const struct elf_file *file, const struct section *secti
 	return true;
 }
 
-int perch__elf_compressed_section(const struct elf_file *file, size_t index,
-				  struct compressed_section *result)
+int perch__compressed_section_of(const struct elf_file *file, size_t index,
+				 struct compressed_section *result)
 {
 	const struct section *section = &file->section[index];
 	struct compression_header header;
@@ -263,7 +263,7 @@ static int decompress_section(struct copy *copy, size_t index)
 {
 	struct compressed_section section;
 	uint64_t written;
-	int rc = perch__elf_compressed_section(copy->file, index, &section);
+	int rc = perch__compressed_section_of(copy->file, index, &section);
 
 	if (rc)
 		return rc;

@@ -165,8 +165,8 @@ struct compressed_section {
 	uint64_t alignment;
 };
 /* Describes a compressed section. Returns 0, -EBADMSG: damaged, or -EFBIG: too large. */
-int perch__elf_compressed_section(const struct elf_file *file, size_t index,
-				  struct compressed_section *result);
+int perch__compressed_section_of(const struct elf_file *file, size_t index,
+				 struct compressed_section *result);
 
 enum wanted_sections {
 	WANT_SYMBOLS, /* and their names */

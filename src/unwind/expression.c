@@ -7,14 +7,13 @@
 enum { MAX_DEPTH = 64, MAX_OPERATIONS = 1000 };
 
 struct machine {
-	const Dwarf_Op *ops;
-	size_t nr, at; /* at: the next operation */
+	const uint8_t *start;
+	struct cursor cursor; /* at the next operation */
 	uint64_t word[MAX_DEPTH];
 	size_t depth;
 	const struct registers *registers;
 	const struct stack *stack;
 	const uint64_t *cfa;
-	bool is_value;
 };
 
 static enum outcome push(struct machine *machine, uint64_t word)
@@ -32,31 +31,25 @@ static enum outcome push_register(struct machine *machine, uint64_t number, uint
 	return push(machine, machine->registers->value[number] + offset);
 }
 
-/* Continues at an offset of the expression, from the end of the branch operation on. */
-static enum outcome branch(struct machine *machine, const Dwarf_Op *op)
+static uint64_t read_signed(struct machine *machine, unsigned size)
 {
-	uint64_t target = op->offset + 3 + op->number;
+	unsigned unused = 64 - 8 * size;
 
-	size_t low = 0, high = machine->nr;
+	return (uint64_t)((int64_t)(perch__read(&machine->cursor, size) << unused) >> unused);
+}
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+/* Continues at a distance. The end of the expression is a valid target. */
+static enum outcome branch(struct machine *machine, bool jump)
+{
+	struct cursor *cursor = &machine->cursor;
+	int64_t distance = (int64_t)read_signed(machine, 2);
 
-		if (machine->ops[middle].offset < target)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	/* libdw adds an operation before the first one, at the same offset */
-	low += low < machine->nr && machine->ops[low].atom == DW_OP_call_frame_cfa;
-	if (low < machine->nr && machine->ops[low].offset == target) {
-		machine->at = low;
+	if (!jump)
 		return FOUND;
-	}
-	/* the end of the expression is a valid target */
-	machine->at = machine->nr;
-	return target <= INT64_MAX && target > machine->ops[machine->nr - 1].offset ? FOUND
-										    : INVALID;
+	if (distance < machine->start - cursor->at || distance > cursor->end - cursor->at)
+		return INVALID;
+	cursor->at += distance;
+	return FOUND;
 }
 
 /* What a register of the program has of a word. */
@@ -75,13 +68,13 @@ static enum outcome dereference(struct machine *machine, uint64_t size)
 	return perch__stack_read_bytes(machine->stack, to_word(machine, *top), size, top);
 }
 
-static enum outcome unary(struct machine *machine, const Dwarf_Op *op)
+static enum outcome unary(struct machine *machine, uint8_t op)
 {
 	uint64_t *top = machine->depth ? &machine->word[machine->depth - 1] : NULL;
 
 	if (!top)
 		return INVALID;
-	switch (op->atom) {
+	switch (op) {
 	case DW_OP_abs:
 		*top = (int64_t)*top < 0 ? 0 - *top : *top;
 		return FOUND;
@@ -92,7 +85,7 @@ static enum outcome unary(struct machine *machine, const Dwarf_Op *op)
 		*top = ~*top;
 		return FOUND;
 	case DW_OP_plus_uconst:
-		*top += op->number;
+		*top += perch__read_uleb(&machine->cursor);
 		return FOUND;
 	default:
 		return INVALID;
@@ -110,7 +103,7 @@ static uint64_t shift_signed(uint64_t left, uint64_t bits)
 	return (uint64_t)((int64_t)left >> (bits < 63 ? bits : 63));
 }
 
-static enum outcome binary(struct machine *machine, const Dwarf_Op *op)
+static enum outcome binary(struct machine *machine, uint8_t op)
 {
 	uint64_t left, right, value;
 
@@ -118,10 +111,10 @@ static enum outcome binary(struct machine *machine, const Dwarf_Op *op)
 		return INVALID;
 	right = machine->word[machine->depth - 1];
 	left = machine->word[machine->depth - 2];
-	if ((op->atom == DW_OP_div || op->atom == DW_OP_mod) && !right)
+	if ((op == DW_OP_div || op == DW_OP_mod) && !right)
 		return INVALID;
 	/* clang-format off */
-	switch (op->atom) {
+	switch (op) {
 	case DW_OP_and:   value = left & right; break;
 	case DW_OP_or:    value = left | right; break;
 	case DW_OP_xor:   value = left ^ right; break;
@@ -168,27 +161,36 @@ static enum outcome rotate(struct machine *machine, size_t nr)
 }
 
 /* Operations that push a word, or that move words of the stack. */
-static enum outcome stack_operation(struct machine *machine, const Dwarf_Op *op)
+static enum outcome stack_operation(struct machine *machine, uint8_t op)
 {
-	switch (op->atom) {
+	struct cursor *cursor = &machine->cursor;
+	uint64_t number;
+
+	switch (op) {
 	case DW_OP_lit0 ... DW_OP_lit31:
-		return push(machine, op->atom - DW_OP_lit0);
+		return push(machine, op - DW_OP_lit0);
 	case DW_OP_addr:
+		return push(machine,
+			    perch__read(cursor, (unsigned)perch__stack_word_size(machine->stack)));
 	case DW_OP_const1u:
-	case DW_OP_const1s:
 	case DW_OP_const2u:
-	case DW_OP_const2s:
 	case DW_OP_const4u:
-	case DW_OP_const4s:
 	case DW_OP_const8u:
+		return push(machine, perch__read(cursor, 1u << (op - DW_OP_const1u) / 2));
+	case DW_OP_const1s:
+	case DW_OP_const2s:
+	case DW_OP_const4s:
 	case DW_OP_const8s:
+		return push(machine, read_signed(machine, 1u << (op - DW_OP_const1s) / 2));
 	case DW_OP_constu:
+		return push(machine, perch__read_uleb(cursor));
 	case DW_OP_consts:
-		return push(machine, op->number);
+		return push(machine, (uint64_t)perch__read_sleb(cursor));
 	case DW_OP_breg0 ... DW_OP_breg31:
-		return push_register(machine, op->atom - DW_OP_breg0, op->number);
+		return push_register(machine, op - DW_OP_breg0, (uint64_t)perch__read_sleb(cursor));
 	case DW_OP_bregx:
-		return push_register(machine, op->number, op->number2);
+		number = perch__read_uleb(cursor);
+		return push_register(machine, number, (uint64_t)perch__read_sleb(cursor));
 	case DW_OP_call_frame_cfa:
 		return machine->cfa ? push(machine, *machine->cfa) : INVALID;
 	case DW_OP_dup:
@@ -196,7 +198,7 @@ static enum outcome stack_operation(struct machine *machine, const Dwarf_Op *op)
 	case DW_OP_over:
 		return pick(machine, 1);
 	case DW_OP_pick:
-		return pick(machine, op->number);
+		return pick(machine, perch__read(cursor, 1));
 	case DW_OP_swap:
 		return rotate(machine, 2);
 	case DW_OP_rot:
@@ -211,24 +213,21 @@ static enum outcome stack_operation(struct machine *machine, const Dwarf_Op *op)
 	}
 }
 
-static enum outcome run(struct machine *machine, const Dwarf_Op *op)
+static enum outcome run(struct machine *machine, uint8_t op)
 {
-	switch (op->atom) {
+	switch (op) {
 	case DW_OP_nop:
 		return FOUND;
 	case DW_OP_deref:
 		return dereference(machine, perch__stack_word_size(machine->stack));
 	case DW_OP_deref_size:
-		return dereference(machine, op->number);
+		return dereference(machine, perch__read(&machine->cursor, 1));
 	case DW_OP_skip:
-		return branch(machine, op);
+		return branch(machine, true);
 	case DW_OP_bra:
 		if (!machine->depth)
 			return INVALID;
-		return machine->word[--machine->depth] ? branch(machine, op) : FOUND;
-	case DW_OP_stack_value:
-		machine->is_value = true;
-		return FOUND;
+		return branch(machine, machine->word[--machine->depth]);
 	case DW_OP_abs:
 	case DW_OP_neg:
 	case DW_OP_not:
@@ -246,42 +245,35 @@ static enum outcome run(struct machine *machine, const Dwarf_Op *op)
 	}
 }
 
-/* The value of a register is in another register: DW_OP_regx, alone. */
-static bool is_register(const Dwarf_Op *op, uint64_t *number)
-{
-	*number = op->atom == DW_OP_regx ? op->number : (uint64_t)op->atom - DW_OP_reg0;
-	return op->atom == DW_OP_regx || (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31);
-}
-
-enum outcome perch__expression_evaluate(const Dwarf_Op *ops, size_t nr,
+enum outcome perch__expression_evaluate(const struct expression *expression,
 					const struct registers *registers,
 					const struct stack *stack, const uint64_t *cfa,
-					uint64_t *result, bool *is_value)
+					uint64_t *result)
 {
+	const uint8_t *end = expression->bytes + expression->size;
 	struct machine machine = {
-		.ops = ops, .nr = nr, .registers = registers, .stack = stack, .cfa = cfa
+		.start = expression->bytes,
+		.cursor = { expression->bytes, end, expression->swapped, false },
+		.registers = registers,
+		.stack = stack,
+		.cfa = cfa,
 	};
 	unsigned most = MAX_OPERATIONS, *left = stack->operations ? stack->operations : &most;
-	uint64_t number;
 
-	if (nr == 1 && is_register(ops, &number)) {
-		machine.is_value = true;
-		push_register(&machine, number, 0);
-		machine.at = 1;
-	}
-	for (unsigned done = 0; machine.at < nr; done++) {
+	if (cfa)
+		push(&machine, *cfa);
+	for (unsigned done = 0; machine.cursor.at < end; done++) {
 		enum outcome outcome;
 
 		if (done >= MAX_OPERATIONS || !*left)
 			return INVALID;
 		--*left;
-		outcome = run(&machine, &ops[machine.at++]);
-		if (outcome != FOUND)
-			return outcome;
+		outcome = run(&machine, *machine.cursor.at++);
+		if (outcome != FOUND || machine.cursor.failed)
+			return outcome == FOUND ? INVALID : outcome;
 	}
 	if (!machine.depth)
 		return INVALID;
 	*result = to_word(&machine, machine.word[machine.depth - 1]);
-	*is_value = machine.is_value;
 	return FOUND;
 }

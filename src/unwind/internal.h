@@ -14,11 +14,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <elfutils/libdw.h>
 #include <perch/jitdump.h>
 #include <perch/unwind.h>
 
 #include "base/array.h"
+#include "base/files/cursor.h"
 #include "base/files/elf.h"
 #include "base/hash_table.h"
 
@@ -125,47 +125,76 @@ static inline enum outcome perch__stack_read(const struct stack *stack, uint64_t
 
 /* ---- expression.c ---- */
 
+/* The bytes of a DWARF expression. */
+struct expression {
+	const uint8_t *bytes;
+	size_t size;
+	bool swapped; /* the other byte order */
+};
 /*
- * Evaluates a DWARF expression with a limited number of operations, as many as are left for the
- * sample. cfa: NULL while the CFA itself
- * is computed. is_value: the result is a value and not the address of one.
+ * Evaluates an expression with a limited number of operations, as many as are left for the sample.
+ * cfa: it is pushed first; NULL while the CFA itself is computed.
  */
-enum outcome perch__expression_evaluate(const Dwarf_Op *ops, size_t nr,
+enum outcome perch__expression_evaluate(const struct expression *expression,
 					const struct registers *registers,
 					const struct stack *stack, const uint64_t *cfa,
-					uint64_t *result, bool *is_value);
+					uint64_t *result);
 
-/* ---- check_cfi.c ---- */
+/* ---- cfi.c: call frame information ---- */
 
-/* The search table of .eh_frame_hdr. */
-struct cfi_table {
-	Elf_Data *data;
-	uint64_t address, eh_frame_address;
+enum cfi_rule_kind {
+	CFI_UNDEFINED,	/* the register is lost */
+	CFI_SAME,	/* as in the caller */
+	CFI_IN_STACK,	/* at the CFA plus .offset */
+	CFI_SUM,	/* the CFA plus .offset; of the CFA itself, register .number plus .offset */
+	CFI_REGISTER,	/* in register .number */
+	CFI_EXPRESSION, /* in the stack, where the expression leads */
+	CFI_VALUE,	/* the value of the expression */
 };
 
-/*
- * Checks all entries of .eh_frame or .debug_frame, and the search table if there is one (NULL: no
- * table). Returns false if libdw must not use them.
- */
-bool perch__check_cfi(Elf *elf, Elf_Data *data, bool wide, bool swapped,
-		      const struct cfi_table *table, bool eh_frame);
+struct cfi_rule {
+	uint8_t kind, number;
+	uint32_t size; /* of the expression */
+	int64_t offset;
+	const uint8_t *expression; /* in the section */
+};
 
-/* ---- debug_frame.c ---- */
+/* The rules at an address. */
+struct cfi_rules {
+	uint64_t end; /* of the addresses with the same rules */
+	struct cfi_rule cfa, of[MAX_REGISTERS];
+	uint8_t return_register;
+	bool signal_frame, swapped;
+};
 
-/* Rules of .debug_frame, in a small ELF file in memory that has only this section. */
-struct debug_frame {
-	void *image; /* NULL if there are none */
-	Elf *elf;
-	Dwarf *dwarf;
-	Dwarf_CFI *cfi; /* belongs to .dwarf */
+struct cfi_function {
+	uint64_t start, entry; /* entry: offset in the section */
+};
+
+/* A section with call frame information. Begins with zeros: there is none. */
+struct cfi {
+	uint8_t *bytes;
+	size_t size;
+	uint64_t address; /* of the section */
+	bool eh_frame;	  /* else .debug_frame */
+	bool wide, swapped;
+	uint8_t *table; /* .eh_frame_hdr; NULL: all functions are listed */
+	uint64_t table_address;
+	size_t nr_rows;
+	struct cfi_function *function; /* sorted */
+	size_t nr, capacity;
 };
 /*
- * Reads the rules of a section, which may be compressed, without the other debug information. elf
- * can be closed afterwards. Returns false if the section is damaged.
+ * Reads a section of a file. table: that of .eh_frame_hdr, or 0. Returns 0, -ENOENT: the section
+ * has no bytes, or another negative errno: it is damaged, or out of memory.
  */
-bool perch__debug_frame_open(struct debug_frame *debug_frame, Elf *elf, Elf_Scn *section, bool gnu,
-			     bool swapped);
-void perch__debug_frame_close(struct debug_frame *debug_frame);
+int perch__cfi_open(struct cfi *cfi, const struct perch__elf *elf, size_t section, size_t table);
+/* Takes the bytes of an .eh_frame of 64-bit code. Returns false if they are damaged. */
+bool perch__cfi_take(struct cfi *cfi, void *eh_frame, size_t size, uint64_t address, bool swapped);
+void perch__cfi_close(struct cfi *cfi);
+/* Finds the rules of an address. Returns 1; 0: there are none; or -EBADMSG: they are damaged. */
+int perch__cfi_find(const struct cfi *cfi, const struct architecture *architecture,
+		    uint64_t address, struct cfi_rules *rules);
 
 /* ---- rules.c: the rules in a file ---- */
 
@@ -180,17 +209,14 @@ struct rules {
 	const struct perch_dso *dso;
 	const struct architecture *architecture; /* of the file, or of the unwinder */
 	struct perch_symbols *symbols;		 /* finds the separate debug file */
-	int fd, debug_fd;			 /* -1 if not open */
-	Elf *elf, *debug;
-	struct perch__elf_segment *segment; /* PT_LOAD */
-	size_t nr_segments;
-	Dwarf_CFI *eh_frame; /* of the file, or of the debug file; NULL if there is none */
+	int fd;					 /* -1 if not open */
+	struct perch__elf elf;
+	struct cfi eh_frame; /* of the file, or of the debug file */
 	struct stubs stubs[MAX_STUBS];
 	unsigned nr_stubs;
-	struct debug_frame debug_frame;
+	struct cfi debug_frame;
 	bool deferred; /* .debug_frame was not searched yet */
-	bool wide, swapped;
-	bool of_go; /* a program in Go */
+	bool of_go;    /* a program in Go */
 	bool has_error;
 	char error[512]; /* why there are none */
 	uint64_t ends[PERCH_UNWIND_ENDS];
@@ -203,6 +229,8 @@ struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perc
  * separate debug file. Returns false if it is damaged; .eh_frame is used all the same.
  */
 bool perch__rules_complete(struct rules *rules);
+/* Says that the rules are damaged. */
+void perch__rules_damaged(struct rules *rules);
 /* Finds the address in the file of an offset. Returns false if none is mapped from there. */
 bool perch__rules_address(const struct rules *rules, uint64_t offset, uint64_t *address);
 void perch__rules_close(struct rules *rules);
@@ -217,16 +245,12 @@ bool perch__go_switches_stack(const struct rules *rules, uint64_t offset);
 
 /* ---- jit_rules.c: the rules of a function of a JIT compiler ---- */
 
-struct jit_rules {
-	char *image; /* an ELF file */
-	Elf *elf;
-	Dwarf_CFI *cfi;
-	uint64_t address; /* of the offset */
-};
-/* Returns false if there are none, if they are damaged, or if out of memory. */
-bool perch__jit_rules_open(struct jit_rules *rules, const struct perch_dso *dso, uint64_t offset,
-			   const struct architecture *architecture);
-void perch__jit_rules_close(struct jit_rules *rules);
+/*
+ * Finds the rules of an offset. Expressions in them are not valid. Returns 1, 0: there are none, or
+ * -EBADMSG, also if out of memory.
+ */
+int perch__jit_rules_find(const struct perch_dso *dso, uint64_t offset,
+			  const struct architecture *architecture, struct cfi_rules *rules);
 
 /* ---- instructions.c: code whose rules are missing or incomplete ---- */
 
@@ -320,7 +344,7 @@ struct row {
 	uint32_t span;
 	uint64_t saved_mask;
 	struct saved saved[MAX_SAVED];
-	Dwarf_Frame *frame; /* of ROW_SLOW; freed with free() */
+	struct cfi_rules *rules; /* of ROW_SLOW; freed with the row */
 };
 /*
  * Makes the row of an address, whose unused bytes are zero. offset: in the DSO of the rules. The

@@ -1,108 +1,67 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes rows: asks libdw for the rules of an address, and stores sums as numbers. */
-#include <dwarf.h>
+/* Makes rows: finds the rules of an address, and stores sums as numbers. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "internal.h"
 
-/* An operation that pushes a register plus an offset. */
-static bool is_sum(const Dwarf_Op *op, uint64_t *number, uint64_t *offset)
-{
-	if (op->atom == DW_OP_bregx) {
-		*number = op->number;
-		*offset = op->number2;
-	} else {
-		*number = (uint64_t)op->atom - DW_OP_breg0;
-		*offset = op->number;
-	}
-	return op->atom == DW_OP_bregx || (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31);
-}
-
 /* Returns false if the rule is not a sum that fits the row. */
-static bool take_cfa(struct row *row, const struct architecture *architecture, const Dwarf_Op *ops,
-		     size_t nr)
+static bool take_cfa(struct row *row, const struct architecture *architecture,
+		     const struct cfi_rule *rule)
 {
-	uint64_t number, offset;
-
-	if (nr != 1 || !is_sum(ops, &number, &offset) || number >= architecture->columns ||
-	    offset != (uint64_t)(int64_t)(int32_t)offset)
+	if (rule->kind != CFI_SUM || rule->number >= architecture->columns ||
+	    rule->offset != (int32_t)rule->offset)
 		return false;
-	row->cfa_register = (uint8_t)number;
-	row->cfa_offset = (int32_t)offset;
+	row->cfa_register = rule->number;
+	row->cfa_offset = (int32_t)rule->offset;
 	return true;
 }
 
-/* Finds the offset of a rule "CFA plus offset"; saved->rule is set too. */
-static bool is_saved(struct saved *saved, const Dwarf_Op *ops, size_t nr)
-{
-	uint64_t offset = 0;
-	size_t at = 1;
-
-	if (!nr || ops[0].atom != DW_OP_call_frame_cfa)
-		return false;
-	if (at < nr && ops[at].atom == DW_OP_plus_uconst)
-		offset = ops[at++].number;
-	saved->rule = SAVED_IN_STACK;
-	if (at < nr && ops[at].atom == DW_OP_stack_value) {
-		saved->rule = SAVED_SUM;
-		at++;
-	}
-	saved->offset = (int16_t)offset;
-	return at == nr && offset == (uint64_t)(int64_t)saved->offset;
-}
-
-/*
- * Adds the rule of a register. ops: NULL if the function does not change it. Returns false if the
- * rule does not fit the row.
- */
+/* Adds the rule of a register. Returns false if the rule does not fit the row. */
 static bool take_register(struct row *row, const struct architecture *architecture, uint8_t number,
-			  const Dwarf_Op *ops, size_t nr, const Dwarf_Op *memory)
+			  const struct cfi_rule *rule)
 {
-	struct saved saved = { .number = number };
+	bool is_sp = number == architecture->sp;
 
-	if (number == architecture->sp) {
-		/* the stack pointer of the caller is the CFA unless a rule says otherwise */
-		if (!ops || (!nr && ops == memory))
-			return true;
-	} else if (!ops) {
-		row->same |= 1ull << number;
+	switch ((enum cfi_rule_kind)rule->kind) {
+	case CFI_SAME:
+		row->same |= is_sp ? 0 : 1ull << number;
 		return true;
-	} else if (!nr && ops == memory) {
+	case CFI_UNDEFINED:
 		if (number == row->return_register)
 			row->kind = ROW_OUTERMOST;
 		return true;
+	case CFI_SUM: /* the stack pointer of the caller is the CFA unless a rule says otherwise */
+		if (is_sp && !rule->offset)
+			return true;
+		break;
+	case CFI_IN_STACK:
+		break;
+	default:
+		return false;
 	}
-	if (!is_saved(&saved, ops, nr))
+	if (rule->offset != (int16_t)rule->offset || row->nr == MAX_SAVED)
 		return false;
-	if (number == architecture->sp && saved.rule == SAVED_SUM && !saved.offset)
-		return true;
-	if (row->nr == MAX_SAVED)
-		return false;
-	row->saved[row->nr++] = saved;
+	row->saved[row->nr++] = (struct saved){
+		.number = number,
+		.rule = rule->kind == CFI_SUM ? SAVED_SUM : SAVED_IN_STACK,
+		.offset = (int16_t)rule->offset,
+	};
 	return true;
 }
 
-static void take_rules(struct row *row, const struct architecture *architecture, Dwarf_Frame *frame)
+static void take_rules(struct row *row, const struct architecture *architecture,
+		       const struct cfi_rules *rules)
 {
-	Dwarf_Op memory[3], *ops;
-	size_t nr;
-	int number = dwarf_frame_info(frame, NULL, NULL, &row->signal_frame);
-
 	row->kind = ROW_BAD;
-	if (number < 0 || number >= architecture->columns)
+	row->return_register = rules->return_register;
+	row->signal_frame = rules->signal_frame;
+	if (row->return_register >= architecture->columns || rules->cfa.kind == CFI_UNDEFINED)
 		return;
-	row->return_register = (uint8_t)number;
-	if (dwarf_frame_cfa(frame, &ops, &nr) || !nr)
-		return;
-	row->kind = take_cfa(row, architecture, ops, nr) ? ROW_FAST : ROW_SLOW;
-	for (number = 0; number < architecture->columns; number++) {
-		if (dwarf_frame_register(frame, number, memory, &ops, &nr)) {
-			row->kind = ROW_BAD;
-			return;
-		}
-		if (!take_register(row, architecture, (uint8_t)number, ops, nr, memory))
+	row->kind = take_cfa(row, architecture, &rules->cfa) ? ROW_FAST : ROW_SLOW;
+	for (uint8_t number = 0; number < architecture->columns; number++) {
+		if (!take_register(row, architecture, number, &rules->of[number]))
 			row->kind = ROW_SLOW;
 		if (row->kind == ROW_OUTERMOST)
 			return;
@@ -133,7 +92,7 @@ static bool take_restored(struct row *row, const struct rules *rules, uint64_t o
 		return true;
 	size = pread(rules->fd, code, sizeof(code), (off_t)(offset - EPILOGUE_BEFORE));
 	if (size <= EPILOGUE_BEFORE ||
-	    !perch__restores_and_leaves(code, (size_t)size, rules->wide,
+	    !perch__restores_and_leaves(code, (size_t)size, rules->elf.wide,
 					(unsigned)row->cfa_offset / architecture->word))
 		return true;
 	nr = 0;
@@ -243,57 +202,62 @@ static void recognize_code(struct row *row, const struct rules *rules, uint64_t 
 	row->no_call = row->kind == ROW_NO_RULE && has_no_call(rules, offset);
 }
 
-/* The rules at an address. free() frees them. Returns NULL if there are none. */
-static Dwarf_Frame *frame_at(Dwarf_CFI *cfi, Dwarf_Addr address)
-{
-	Dwarf_Frame *frame;
-
-	return PERCH__COUNTED_CALL(dwarf_cfi_addrframe(cfi, address, &frame) ? NULL : frame);
-}
-
 static void make_jit_row(struct row *row, uint64_t offset, const struct architecture *architecture)
 {
-	struct jit_rules rules;
-	Dwarf_Frame *frame;
+	struct cfi_rules rules;
 
-	if (!perch__jit_rules_open(&rules, row->dso, offset, architecture))
+	if (perch__jit_rules_find(row->dso, offset, architecture, &rules) <= 0)
 		return;
-	frame = frame_at(rules.cfi, rules.address);
-	if (frame) {
-		take_rules(row, architecture, frame);
-		find_span(row);
-		/* an expression would need the rules as long as the row; compilers do not write
-		 * them */
-		if (row->kind == ROW_SLOW)
-			row->kind = ROW_BAD;
-		free(frame);
-	}
-	perch__jit_rules_close(&rules);
+	take_rules(row, architecture, &rules);
+	find_span(row);
+	/* an expression would need the rules as long as the row; compilers do not write them */
+	if (row->kind == ROW_SLOW)
+		row->kind = ROW_BAD;
 }
 
-/*
- * Returns the end of the offsets with the rules of a frame. Its start is not known: libdw's is too
- * low after DW_CFA_restore_state.
- */
-static uint64_t end_of(Dwarf_Frame *frame, const struct rules *rules, uint64_t offset,
+/* Returns the end of the offsets with the rules. */
+static uint64_t end_of(const struct cfi_rules *found, const struct rules *rules, uint64_t offset,
 		       uint64_t address)
 {
-	uint64_t end, last;
-	bool signal_frame;
+	uint64_t last;
 
-	if (dwarf_frame_info(frame, NULL, &end, &signal_frame) < 0 || end <= address)
+	if (!perch__rules_address(rules, offset + (found->end - 1 - address), &last) ||
+	    last != found->end - 1)
 		return offset + 1;
-	if (!perch__rules_address(rules, offset + (end - 1 - address), &last) || last != end - 1)
-		return offset + 1;
-	return offset + (end - address);
+	return offset + (found->end - address);
+}
+
+/* Finds the rules of an address. Returns as perch__cfi_find(). */
+static int find_rules(struct rules *rules, uint64_t address, struct cfi_rules *found,
+		      bool *in_debug_frame)
+{
+	int rc = perch__cfi_find(&rules->eh_frame, rules->architecture, address, found);
+
+	*in_debug_frame = false;
+	if (rc)
+		return rc;
+	perch__rules_complete(rules);
+	*in_debug_frame = true;
+	return perch__cfi_find(&rules->debug_frame, rules->architecture, address, found);
+}
+
+/* Keeps rules that do not fit the row. */
+static void keep_rules(struct row *row, const struct cfi_rules *rules)
+{
+	row->rules = perch__malloc(sizeof(*rules));
+	if (row->rules)
+		*row->rules = *rules;
+	else
+		row->kind = ROW_BAD;
 }
 
 void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint64_t *end)
 {
 	const struct architecture *architecture = rules->architecture;
-	Dwarf_Frame *frame = NULL;
-	bool in_debug_frame = false;
+	struct cfi_rules found;
+	bool in_debug_frame;
 	uint64_t address;
+	int rc;
 
 	/* rows are compared by their bytes */
 	memset(row, 0, sizeof(*row));
@@ -307,22 +271,20 @@ void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint
 		find_span(row);
 	if (!perch__rules_address(rules, offset, &address))
 		return;
-	if (rules->eh_frame)
-		frame = frame_at(rules->eh_frame, address);
-	if (!frame) {
-		perch__rules_complete(rules);
-		if (rules->debug_frame.cfi)
-			frame = frame_at(rules->debug_frame.cfi, address);
-		in_debug_frame = frame;
-	} else {
-		/* .eh_frame may have rules for addresses to which .debug_frame gives others */
-		*end = end_of(frame, rules, offset, address);
+	rc = find_rules(rules, address, &found, &in_debug_frame);
+	if (rc < 0) {
+		perch__rules_damaged(rules);
+		row->kind = ROW_NO_FILE;
+		return;
 	}
-	if (!frame) {
+	if (!rc) {
 		recognize_code(row, rules, offset, address);
 		return;
 	}
-	take_rules(row, architecture, frame);
+	/* .eh_frame may have rules for addresses to which .debug_frame gives others */
+	if (!in_debug_frame)
+		*end = end_of(&found, rules, offset, address);
+	take_rules(row, architecture, &found);
 	/* the linker of Go writes no .eh_frame */
 	if (in_debug_frame && perch__go_switches_stack(rules, offset))
 		row->kind = ROW_OTHER_STACK;
@@ -330,7 +292,5 @@ void perch__row_make(struct row *row, struct rules *rules, uint64_t offset, uint
 		*end = offset + 1;
 	find_span(row);
 	if (row->kind == ROW_SLOW)
-		row->frame = frame;
-	else
-		free(frame);
+		keep_rules(row, &found);
 }

@@ -53,9 +53,9 @@ static uint32_t make_row(struct rows *rows, struct rules *rules, uint64_t offset
 
 	perch__row_make(&row, rules, offset, end);
 	/* expressions are not compared */
-	index = row.frame ? add_row(rows, &row) : share_row(rows, &row);
+	index = row.rules ? add_row(rows, &row) : share_row(rows, &row);
 	if (index == PERCH__HASH_NONE)
-		free(row.frame);
+		free(row.rules);
 	return index;
 }
 
@@ -132,7 +132,7 @@ uint32_t perch__rows_add(struct rows *rows, struct rules *rules, uint64_t offset
 void perch__rows_clear(struct rows *rows)
 {
 	for (size_t i = 0; i < rows->nr_rows; i++)
-		free(rows->row[i].frame);
+		free(rows->row[i].rules);
 	rows->nr_rows = rows->nr_ranges = 0;
 	perch__hash_clear(&rows->by_rules);
 	perch__hash_clear(&rows->by_block);

@@ -6,133 +6,79 @@
 #include "base/memory.h"
 #include "internal.h"
 
-struct sections {
-	Elf_Scn *eh_frame, *eh_frame_hdr, *debug_frame;
-	GElf_Shdr eh_frame_header, hdr_header;
-	bool gnu; /* .zdebug_frame: compressed by old tools */
-	bool of_go;
-};
-
 /* The sections for which linkers write no rules, or one expression. */
 static void find_stubs(struct rules *rules)
 {
-	static const char *const names_of[MAX_STUBS] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
+	static const char *const names[MAX_STUBS] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
 
-	if (elf_getshdrstrndx(rules->elf, &names) || !names)
-		return;
-	while (rules->nr_stubs < MAX_STUBS && (section = elf_nextscn(rules->elf, section))) {
-		const char *name = gelf_getshdr(section, &header)
-					   ? elf_strptr(rules->elf, names, header.sh_name)
-					   : NULL;
+	for (size_t i = 0; i < MAX_STUBS; i++) {
+		size_t index = perch__elf_find_section(&rules->elf, names[i]);
 
-		for (size_t i = 0; name && i < MAX_STUBS; i++)
-			if (!strcmp(name, names_of[i]))
-				rules->stubs[rules->nr_stubs++] =
-					(struct stubs){ header.sh_addr, header.sh_size };
+		if (index)
+			rules->stubs[rules->nr_stubs++] =
+				(struct stubs){ rules->elf.section[index].address,
+						rules->elf.section[index].size };
 	}
 }
 
-/* Selects the sections that libdw selects: the first .eh_frame, and the last table before it. */
-static void find_sections(Elf *elf, struct sections *sections)
+/*
+ * Opens the rules of a section, if there is one that has bytes: those of separate debug files have
+ * none. Returns false if they are damaged.
+ */
+static bool open_section(struct cfi *cfi, const struct perch__elf *elf, const char *name,
+			 const char *table)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
+	size_t index = perch__elf_find_section(elf, name), of_table = 0;
+	int rc = 0;
 
-	if (elf_getshdrstrndx(elf, &names) || !names)
-		return;
-	while ((section = elf_nextscn(elf, section))) {
-		const char *name = gelf_getshdr(section, &header)
-					   ? elf_strptr(elf, names, header.sh_name)
-					   : NULL;
-
-		if (!name)
-			continue;
-		sections->of_go |= !strcmp(name, ".gopclntab") || !strcmp(name, ".go.buildinfo");
-		if (!sections->eh_frame && !strcmp(name, ".eh_frame_hdr")) {
-			sections->eh_frame_hdr = section;
-			sections->hdr_header = header;
-		} else if (!sections->eh_frame && !strcmp(name, ".eh_frame")) {
-			sections->eh_frame = section;
-			sections->eh_frame_header = header;
-		} else if (!sections->debug_frame && header.sh_type != SHT_NOBITS &&
-			   header.sh_size &&
-			   (!strcmp(name, ".debug_frame") || !strcmp(name, ".zdebug_frame"))) {
-			sections->debug_frame = section;
-			sections->gnu = name[1] == 'z';
-		}
-	}
+	if (index && table)
+		of_table = perch__elf_find_section(elf, table);
+	if (index)
+		rc = perch__cfi_open(cfi, elf, index, of_table);
+	return !rc || rc == -ENOENT;
 }
 
-/* The sections of separate debug files have no bytes. */
-static bool open_eh_frame(struct rules *rules, Elf *elf, const struct sections *sections)
+static bool open_eh_frame(struct rules *rules, const struct perch__elf *elf)
 {
-	struct cfi_table table = { 0 };
-	bool has_table = sections->eh_frame_hdr && sections->hdr_header.sh_type == SHT_PROGBITS;
-
-	if (!sections->eh_frame || !sections->eh_frame_header.sh_size ||
-	    sections->eh_frame_header.sh_type == SHT_NOBITS)
-		return true;
-	if (has_table) {
-		table.data = PERCH__COUNTED_CALL(elf_rawdata(sections->eh_frame_hdr, NULL));
-		table.address = sections->hdr_header.sh_addr;
-		table.eh_frame_address = sections->eh_frame_header.sh_addr;
-		if (!table.data || !table.data->d_buf)
-			return false;
-	}
-	if (!perch__check_cfi(elf, PERCH__COUNTED_CALL(elf_rawdata(sections->eh_frame, NULL)),
-			      rules->wide, rules->swapped, has_table ? &table : NULL, true))
-		return false;
-	rules->eh_frame = PERCH__COUNTED_CALL(dwarf_getcfi_elf(elf));
-	return rules->eh_frame;
+	return open_section(&rules->eh_frame, elf, ".eh_frame", ".eh_frame_hdr");
 }
 
-static bool open_debug_frame(struct rules *rules, Elf *elf, const struct sections *sections)
+static bool open_debug_frame(struct rules *rules, const struct perch__elf *elf)
 {
 	/* of 32-bit programs only .eh_frame is read: nearly all have it */
-	return !sections->debug_frame || !rules->wide ||
-	       perch__debug_frame_open(&rules->debug_frame, elf, sections->debug_frame,
-				       sections->gnu, rules->swapped);
-}
-
-/* True if the debug file is of the same architecture as the file. */
-static bool is_alike(Elf *elf, Elf *debug)
-{
-	GElf_Ehdr header, other;
-
-	return debug && elf_kind(debug) == ELF_K_ELF && gelf_getehdr(elf, &header) &&
-	       gelf_getehdr(debug, &other) && header.e_machine == other.e_machine &&
-	       !memcmp(header.e_ident, other.e_ident, EI_VERSION);
+	return !elf->wide || (open_section(&rules->debug_frame, elf, ".debug_frame", NULL) &&
+			      (rules->debug_frame.bytes ||
+			       open_section(&rules->debug_frame, elf, ".zdebug_frame", NULL)));
 }
 
 /* Returns false if the rules in the separate debug file are damaged. */
 static bool open_debug_file(struct rules *rules)
 {
-	struct sections sections = { 0 };
+	struct perch__elf elf;
+	bool valid = true;
+	int fd;
 
-	if (perch_symbols_open_debug_file(rules->symbols, rules->dso, &rules->debug_fd, NULL))
+	if (perch_symbols_open_debug_file(rules->symbols, rules->dso, &fd, NULL))
 		return true;
-	rules->debug = PERCH__COUNTED_CALL(elf_begin(rules->debug_fd, ELF_C_READ, NULL));
-	if (!is_alike(rules->elf, rules->debug))
-		return true;
-	find_sections(rules->debug, &sections);
-	return (rules->eh_frame || open_eh_frame(rules, rules->debug, &sections)) &&
-	       open_debug_frame(rules, rules->debug, &sections);
+	if (!perch__elf_init_file(&elf, fd)) {
+		perch__elf_read_sections(&elf);
+		if (elf.machine == rules->elf.machine && elf.wide == rules->elf.wide &&
+		    elf.swapped == rules->elf.swapped)
+			valid = (rules->eh_frame.bytes || open_eh_frame(rules, &elf)) &&
+				open_debug_frame(rules, &elf);
+		perch__elf_clear(&elf);
+	}
+	close(fd);
+	return valid;
 }
 
 bool perch__rules_complete(struct rules *rules)
 {
-	struct sections sections = { 0 };
-
 	if (!rules->deferred)
 		return true;
 	rules->deferred = false;
-	find_sections(rules->elf, &sections);
-	return sections.debug_frame ? open_debug_frame(rules, rules->elf, &sections)
-				    : open_debug_file(rules);
+	return open_debug_frame(rules, &rules->elf) &&
+	       (rules->debug_frame.bytes || open_debug_file(rules));
 }
 
 static bool is_of(const struct perch__elf *elf, const struct architecture *architecture)
@@ -141,78 +87,49 @@ static bool is_of(const struct perch__elf *elf, const struct architecture *archi
 	       elf->wide == (architecture->word == sizeof(uint64_t));
 }
 
-static int read_segments(struct rules *rules)
-{
-	const struct architecture *architecture = rules->architecture;
-	struct perch__elf elf;
-	int rc = perch__elf_init_file(&elf, rules->fd);
-
-	if (rc)
-		return rc;
-	if (is_of(&elf, architecture->narrow)) {
-		rules->architecture = architecture->narrow;
-	} else if (!is_of(&elf, architecture)) {
-		perch__elf_clear(&elf);
-		return -ENOEXEC;
-	}
-	rules->wide = elf.wide;
-	rules->swapped = elf.swapped;
-	rules->segment = elf.segment;
-	for (size_t i = 0; i < elf.nr_segments; i++)
-		if (rules->segment[i].type == PT_LOAD)
-			rules->segment[rules->nr_segments++] = rules->segment[i];
-	elf.segment = NULL;
-	perch__elf_clear(&elf);
-	return 0;
-}
-
 static void close_files(struct rules *rules)
 {
-	if (rules->eh_frame)
-		dwarf_cfi_end(rules->eh_frame);
-	perch__debug_frame_close(&rules->debug_frame);
-	if (rules->debug)
-		elf_end(rules->debug);
-	if (rules->elf)
-		elf_end(rules->elf);
-	if (rules->debug_fd >= 0)
-		close(rules->debug_fd);
+	perch__cfi_close(&rules->eh_frame);
+	perch__cfi_close(&rules->debug_frame);
+	perch__elf_clear(&rules->elf);
 	if (rules->fd >= 0)
 		close(rules->fd);
-	free(rules->segment);
-	rules->eh_frame = NULL;
-	rules->elf = rules->debug = NULL;
-	rules->segment = NULL;
-	rules->nr_segments = 0;
-	rules->fd = rules->debug_fd = -1;
+	rules->fd = -1;
 	rules->deferred = false;
 }
+
+static const char damaged[] = "its call frame information is damaged";
 
 /* Returns the reason why there are no rules, or NULL. */
 static const char *open_files(struct rules *rules)
 {
-	struct sections sections = { 0 };
+	struct perch__elf *elf = &rules->elf;
 
-	switch (read_segments(rules)) {
-	case 0:
-		break;
-	case -ENOEXEC:
+	if (perch__elf_init_file(elf, rules->fd))
+		return "not an ELF file";
+	perch__elf_read_sections(elf); /* damaged: there are none */
+	if (is_of(elf, rules->architecture->narrow))
+		rules->architecture = rules->architecture->narrow;
+	else if (!is_of(elf, rules->architecture))
 		return "the file is of another architecture";
-	default:
-		return "not an ELF file";
-	}
-	elf_version(EV_CURRENT);
-	rules->elf = PERCH__COUNTED_CALL(elf_begin(rules->fd, ELF_C_READ, NULL));
-	if (!rules->elf || elf_kind(rules->elf) != ELF_K_ELF)
-		return "not an ELF file";
-	find_sections(rules->elf, &sections);
 	find_stubs(rules);
-	rules->of_go = sections.of_go;
+	rules->of_go = perch__elf_find_section(elf, ".gopclntab") ||
+		       perch__elf_find_section(elf, ".go.buildinfo");
 	rules->deferred = true;
-	if (!open_eh_frame(rules, rules->elf, &sections) ||
-	    (!rules->eh_frame && !perch__rules_complete(rules)))
-		return "its call frame information is damaged";
+	if (!open_eh_frame(rules, elf) || (!rules->eh_frame.bytes && !perch__rules_complete(rules)))
+		return damaged;
 	return NULL;
+}
+
+static void set_error(struct rules *rules, const char *error)
+{
+	rules->has_error = true;
+	snprintf(rules->error, sizeof(rules->error), "%s", error);
+}
+
+void perch__rules_damaged(struct rules *rules)
+{
+	set_error(rules, damaged);
 }
 
 struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perch_dso *dso,
@@ -227,7 +144,7 @@ struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perc
 	rules->dso = dso;
 	rules->architecture = architecture;
 	rules->symbols = symbols;
-	rules->fd = rules->debug_fd = -1;
+	rules->fd = -1;
 	/* memory without a file has no rules, and that is no error */
 	if (dso->kind != PERCH_DSO_FILE && dso->kind != PERCH_DSO_VDSO)
 		return rules;
@@ -236,8 +153,7 @@ struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perc
 	else
 		error = open_files(rules);
 	if (error) {
-		rules->has_error = true;
-		snprintf(rules->error, sizeof(rules->error), "%s", error);
+		set_error(rules, error);
 		close_files(rules);
 	}
 	return rules;
@@ -253,12 +169,12 @@ bool perch__rules_address(const struct rules *rules, uint64_t offset, uint64_t *
 {
 	const struct perch__elf_segment *found = NULL;
 
-	for (size_t i = 0; i < rules->nr_segments; i++) {
-		const struct perch__elf_segment *segment = &rules->segment[i];
+	for (size_t i = 0; i < rules->elf.nr_segments; i++) {
+		const struct perch__elf_segment *segment = &rules->elf.segment[i];
 
 		/* an executable segment counts: the bytes of a page may be in two segments */
-		if (offset >= segment->offset && offset - segment->offset < segment->size &&
-		    (!found || segment->flags & PF_X))
+		if (segment->type == PT_LOAD && offset >= segment->offset &&
+		    offset - segment->offset < segment->size && (!found || segment->flags & PF_X))
 			found = segment;
 	}
 	if (found)

@@ -50,30 +50,52 @@ static inline enum outcome fast_step(const struct row *row, const struct archite
 	return return_to(row, architecture, restored, innermost, registers);
 }
 
-/* Evaluates the rule of one register. */
+static enum outcome evaluate(const struct row *row, const struct cfi_rule *rule,
+			     const struct registers *registers, const struct stack *stack,
+			     const uint64_t *cfa, uint64_t *value)
+{
+	const struct expression expression = { rule->expression, rule->size, row->rules->swapped };
+
+	return perch__expression_evaluate(&expression, registers, stack, cfa, value);
+}
+
+/* Finds the CFA, or the value or place of a register, in words of the program. */
+static enum outcome slow_value(const struct row *row, const struct cfi_rule *rule,
+			       const struct registers *registers, const struct stack *stack,
+			       const uint64_t *cfa, uint64_t *value)
+{
+	if (rule->kind == CFI_EXPRESSION || rule->kind == CFI_VALUE)
+		return evaluate(row, rule, registers, stack, cfa, value);
+	if (cfa && rule->kind != CFI_REGISTER) {
+		*value = *cfa + (uint64_t)rule->offset;
+	} else {
+		if (rule->number >= MAX_REGISTERS ||
+		    !perch__register_is_valid(registers, rule->number))
+			return INVALID;
+		*value = registers->value[rule->number] + (uint64_t)rule->offset;
+	}
+	*value = stack->narrow ? (uint32_t)*value : *value;
+	return FOUND;
+}
+
+/* Applies the rule of one register. */
 static enum outcome slow_register(const struct row *row, const struct architecture *architecture,
 				  const struct stack *stack, const struct registers *from,
 				  uint64_t cfa, unsigned number, struct registers *to)
 {
-	Dwarf_Op memory[3], *ops;
+	const struct cfi_rule *rule = &row->rules->of[number];
 	enum outcome outcome;
 	uint64_t value;
-	bool is_value;
-	size_t nr;
 
-	if (dwarf_frame_register(row->frame, (int)number, memory, &ops, &nr))
-		return INVALID;
-	if (!ops || !nr) {
-		bool same = !ops || architecture->preserved >> number & 1;
-
+	if (rule->kind == CFI_UNDEFINED || rule->kind == CFI_SAME) {
 		if (number == architecture->sp)
 			perch__register_set(to, number, cfa);
-		else if (same && ops != memory && perch__register_is_valid(from, number))
+		else if (rule->kind == CFI_SAME && perch__register_is_valid(from, number))
 			perch__register_set(to, number, from->value[number]);
 		return FOUND;
 	}
-	outcome = perch__expression_evaluate(ops, nr, from, stack, &cfa, &value, &is_value);
-	if (outcome == FOUND && !is_value)
+	outcome = slow_value(row, rule, from, stack, &cfa, &value);
+	if (outcome == FOUND && (rule->kind == CFI_IN_STACK || rule->kind == CFI_EXPRESSION))
 		outcome = perch__stack_read(stack, value, &value);
 	if (outcome == FOUND)
 		perch__register_set(to, number, value);
@@ -86,14 +108,9 @@ static enum outcome slow_step(const struct row *row, const struct architecture *
 {
 	struct registers caller = { 0 };
 	enum outcome outcome;
-	Dwarf_Op *ops;
 	uint64_t cfa;
-	bool is_value;
-	size_t nr;
 
-	if (dwarf_frame_cfa(row->frame, &ops, &nr))
-		return INVALID;
-	outcome = perch__expression_evaluate(ops, nr, registers, stack, NULL, &cfa, &is_value);
+	outcome = slow_value(row, &row->rules->cfa, registers, stack, NULL, &cfa);
 	if (outcome != FOUND)
 		return outcome;
 	for (unsigned number = 0; number < architecture->columns; number++) {

@@ -363,13 +363,12 @@ static enum perch_unwind_end end_at_sample(struct perch_unwinder *unwinder, cons
 	uint64_t offset, address;
 	const struct rules *rules = rules_at(unwinder, walk, ip, &offset);
 	uint8_t code[MAX_INSTRUCTION];
-	GElf_Ehdr header;
 
 	if (!rules)
 		return PERCH_UNWIND_NO_MAPPING;
 	/* the rules of _start say from its second instruction on that there is none */
-	if (gelf_getehdr(rules->elf, &header) && header.e_entry &&
-	    perch__rules_address(rules, offset, &address) && address == header.e_entry)
+	if (rules->elf.entry && perch__rules_address(rules, offset, &address) &&
+	    address == rules->elf.entry)
 		return PERCH_UNWIND_OUTERMOST;
 	/* it is below the copy of the stack then */
 	return after && perch__is_return(code, read_code(rules, offset, code))

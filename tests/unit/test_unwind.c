@@ -580,17 +580,30 @@ static void unwinds_the_other_byte_order(void **state)
 
 /* ---- expressions ---- */
 
-static enum outcome evaluate(const Dwarf_Op *ops, size_t nr, uint64_t *value)
+struct code {
+	uint8_t bytes[32];
+	size_t size;
+};
+
+/* Adds an operation, whose operand has a number of bytes. */
+static void put_operation(struct code *code, uint8_t operation, uint64_t operand, size_t size)
+{
+	code->bytes[code->size++] = operation;
+	memcpy(code->bytes + code->size, &operand, size); /* little-endian, as the expressions */
+	code->size += size;
+}
+
+static enum outcome evaluate(const uint8_t *bytes, size_t size, uint64_t *value)
 {
 	static const uint64_t words[2] = { 0x1122334455667788, 2 };
 	const struct stack stack = { .bytes = (const uint8_t *)words,
 				     .start = STACK,
 				     .size = sizeof(words) };
 	const struct registers registers = { .valid = 1 << 3, .value[3] = 40 };
-	bool is_value;
+	const struct expression expression = { bytes, size, false };
 
 	*value = 0;
-	return perch__expression_evaluate(ops, nr, &registers, &stack, NULL, value, &is_value);
+	return perch__expression_evaluate(&expression, &registers, &stack, NULL, value);
 }
 
 static void calculates(void **state)
@@ -624,66 +637,93 @@ static void calculates(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
-		const Dwarf_Op ops[] = { { .atom = DW_OP_constu, .number = rows[i].left },
-					 { .atom = DW_OP_constu, .number = rows[i].right },
-					 { .atom = rows[i].atom } };
+		struct code code = { .size = 0 };
 
-		assert_int_equal(evaluate(ops, 3, &value), FOUND);
+		put_operation(&code, DW_OP_const8u, rows[i].left, 8);
+		put_operation(&code, DW_OP_const8s, rows[i].right, 8);
+		put_operation(&code, rows[i].atom, 0, 0);
+		assert_int_equal(evaluate(code.bytes, code.size, &value), FOUND);
 		assert_int_equal(value, rows[i].value);
-		assert_int_equal(evaluate(ops + 1, 2, &value), INVALID);
+		assert_int_equal(evaluate(code.bytes + 9, code.size - 9, &value), INVALID);
 	}
+}
+
+/* Reads a number of bytes at an address; 0: a word. */
+static enum outcome read_memory(uint64_t address, uint64_t size, uint64_t *value)
+{
+	struct code code = { .size = 0 };
+
+	put_operation(&code, DW_OP_const8u, address, 8);
+	put_operation(&code, size ? DW_OP_deref_size : DW_OP_deref, size, size ? 1 : 0);
+	return evaluate(code.bytes, code.size, value);
 }
 
 static void reads_memory_and_registers(void **state)
 {
-	Dwarf_Op ops[] = { { .atom = DW_OP_constu, .number = STACK },
-			   { .atom = DW_OP_deref_size, .number = 2 } };
-	const Dwarf_Op other = { .atom = DW_OP_regx, .number = 3 };
-	const Dwarf_Op unknown = { .atom = DW_OP_breg4 };
+	static const uint8_t of_value[] = { DW_OP_bregx, 3, 0x7f };
+	static const uint8_t without[] = { DW_OP_breg4, 0 };
 	uint64_t value;
 
 	(void)state;
-	assert_int_equal(evaluate(ops, 2, &value), FOUND);
+	assert_int_equal(read_memory(STACK, 2, &value), FOUND);
 	assert_int_equal(value, 0x7788);
-	ops[1] = (Dwarf_Op){ .atom = DW_OP_deref };
-	assert_int_equal(evaluate(ops, 2, &value), FOUND);
+	assert_int_equal(read_memory(STACK, 0, &value), FOUND);
 	assert_int_equal(value, 0x1122334455667788);
 	/* the last bytes of the stack, and a part that is not in it */
-	ops[0].number = STACK + 15;
-	ops[1] = (Dwarf_Op){ .atom = DW_OP_deref_size, .number = 1 };
-	assert_int_equal(evaluate(ops, 2, &value), FOUND);
+	assert_int_equal(read_memory(STACK + 15, 1, &value), FOUND);
 	assert_int_equal(value, 0);
-	ops[1].number = 2;
-	assert_int_equal(evaluate(ops, 2, &value), ABOVE_STACK);
-	ops[1] = (Dwarf_Op){ .atom = DW_OP_deref };
-	ops[0].number = STACK - 1;
-	assert_int_equal(evaluate(ops, 2, &value), BELOW_STACK);
-	ops[0].number = STACK + 9;
-	assert_int_equal(evaluate(ops, 2, &value), ABOVE_STACK);
-	assert_int_equal(evaluate(&other, 1, &value), FOUND);
-	assert_int_equal(value, 40);
-	assert_int_equal(evaluate(&unknown, 1, &value), INVALID);
+	assert_int_equal(read_memory(STACK + 15, 2, &value), ABOVE_STACK);
+	assert_int_equal(read_memory(STACK - 1, 0, &value), BELOW_STACK);
+	assert_int_equal(read_memory(STACK + 9, 0, &value), ABOVE_STACK);
+	assert_int_equal(evaluate(of_value, sizeof(of_value), &value), FOUND);
+	assert_int_equal(value, 39);
+	assert_int_equal(evaluate(without, sizeof(without), &value), INVALID);
+}
+
+static void reads_operands(void **state)
+{
+	static const struct {
+		uint8_t code[6], size;
+		uint64_t value;
+	} rows[] = {
+		{ { DW_OP_const1u, 0xfe }, 2, 0xfe },
+		{ { DW_OP_const1s, 0xfe }, 2, (uint64_t)-2 },
+		{ { DW_OP_const2u, 0xfe, 0xff }, 3, 0xfffe },
+		{ { DW_OP_const2s, 0xfe, 0xff }, 3, (uint64_t)-2 },
+		{ { DW_OP_const4u, 1, 2, 3, 0x84 }, 5, 0x84030201 },
+		{ { DW_OP_const4s, 1, 2, 3, 0x84 }, 5, 0xffffffff84030201 },
+		{ { DW_OP_constu, 0xff, 0x7f }, 3, 0x3fff },
+		{ { DW_OP_consts, 0xff, 0x7f }, 3, (uint64_t)-1 },
+		{ { DW_OP_lit1, DW_OP_plus_uconst, 0x80, 1 }, 4, 129 },
+		{ { DW_OP_lit1, DW_OP_lit2, DW_OP_pick, 1 }, 4, 1 },
+		{ { DW_OP_lit1, DW_OP_bra, 1, 0, DW_OP_drop, DW_OP_lit5 }, 6, 5 },
+	};
+	uint64_t value;
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		/* without its last byte the operand is missing */
+		assert_int_equal(evaluate(rows[i].code, rows[i].size, &value), FOUND);
+		assert_int_equal(value, rows[i].value);
+		assert_int_equal(evaluate(rows[i].code, rows[i].size - 1u, &value), INVALID);
+	}
 }
 
 /* Division by zero, an endless loop, and a stack that overflows. */
 static void limits_expressions(void **state)
 {
-	const Dwarf_Op zero[] = { { .atom = DW_OP_lit1 },
-				  { .atom = DW_OP_lit0 },
-				  { .atom = DW_OP_div } };
-	const Dwarf_Op loop[] = { { .atom = DW_OP_nop, .offset = 0 },
-				  { .atom = DW_OP_skip, .offset = 1, .number = (Dwarf_Word)-4 } };
-	const Dwarf_Op grows[] = { { .atom = DW_OP_lit1, .offset = 0 },
-				   { .atom = DW_OP_skip, .offset = 1, .number = (Dwarf_Word)-4 } };
-	const Dwarf_Op away[] = { { .atom = DW_OP_lit1, .offset = 0 },
-				  { .atom = DW_OP_skip, .offset = 1, .number = (Dwarf_Word)-99 } };
+	static const uint8_t rows[][4] = {
+		{ DW_OP_lit1, DW_OP_lit0, DW_OP_div, DW_OP_nop },
+		{ DW_OP_nop, DW_OP_skip, 0xfc, 0xff },
+		{ DW_OP_lit1, DW_OP_skip, 0xfc, 0xff },
+		{ DW_OP_lit1, DW_OP_skip, 0x9d, 0xff },
+		{ DW_OP_lit1, DW_OP_skip, 1, 0 },
+	};
 	uint64_t value;
 
 	(void)state;
-	assert_int_equal(evaluate(zero, 3, &value), INVALID);
-	assert_int_equal(evaluate(loop, 2, &value), INVALID);
-	assert_int_equal(evaluate(grows, 2, &value), INVALID);
-	assert_int_equal(evaluate(away, 2, &value), INVALID);
+	for (size_t i = 0; i < NR(rows); i++)
+		assert_int_equal(evaluate(rows[i], sizeof(rows[i]), &value), INVALID);
 }
 
 /* The operations of all expressions of a sample are limited, too; 32-bit programs have 32-bit
@@ -698,27 +738,21 @@ static void limits_samples_and_words(void **state)
 				     .narrow = true,
 				     .operations = &left };
 	const struct registers registers = { .valid = 1 << 3, .value[3] = STACK + 8 };
-	const Dwarf_Op ops[] = { { .atom = DW_OP_breg3, .number = (Dwarf_Word)-4 },
-				 { .atom = DW_OP_deref } };
-	const Dwarf_Op wraps = { .atom = DW_OP_breg3, .number = 0xffffffffull };
+	static const uint8_t code[] = { DW_OP_breg3, 0x7c, DW_OP_deref };
+	static const uint8_t wraps_code[] = { DW_OP_breg3, 0xff, 0xff, 0xff, 0xff, 0x0f };
+	const struct expression ops = { code, sizeof(code), false };
+	const struct expression wraps = { wraps_code, sizeof(wraps_code), false };
 	uint64_t value;
-	bool is_value;
 
 	(void)state;
-	assert_int_equal(perch__expression_evaluate(ops, 2, &registers, &stack, NULL, &value,
-						    &is_value),
-			 FOUND);
+	assert_int_equal(perch__expression_evaluate(&ops, &registers, &stack, NULL, &value), FOUND);
 	assert_int_equal(value, 0x55667788);
-	assert_int_equal(perch__expression_evaluate(&wraps, 1, &registers, &stack, NULL, &value,
-						    &is_value),
+	assert_int_equal(perch__expression_evaluate(&wraps, &registers, &stack, NULL, &value),
 			 FOUND);
 	assert_int_equal(value, STACK + 7);
 	assert_int_equal(left, 2);
-	assert_int_equal(perch__expression_evaluate(ops, 2, &registers, &stack, NULL, &value,
-						    &is_value),
-			 FOUND);
-	assert_int_equal(perch__expression_evaluate(ops, 2, &registers, &stack, NULL, &value,
-						    &is_value),
+	assert_int_equal(perch__expression_evaluate(&ops, &registers, &stack, NULL, &value), FOUND);
+	assert_int_equal(perch__expression_evaluate(&ops, &registers, &stack, NULL, &value),
 			 INVALID);
 }
 
@@ -748,6 +782,7 @@ int main(void)
 		cmocka_unit_test(unwinds_the_other_byte_order),
 		cmocka_unit_test(calculates),
 		cmocka_unit_test(reads_memory_and_registers),
+		cmocka_unit_test(reads_operands),
 		cmocka_unit_test(limits_expressions),
 		cmocka_unit_test(limits_samples_and_words),
 	};

@@ -16,6 +16,7 @@ enum {
 	MAX_SECTIONS =
 		/* object files may have one for each function; executables have dozens */
 	1 << 18,
+	MAX_NAMES = 1 << 24, /* bytes of the names of sections */
 	MAX_NOTES = 1 << 20, /* bytes of notes that are searched for a build id */
 };
 
@@ -148,11 +149,13 @@ static int read_segments(struct perch__elf *elf, const unsigned char *header)
 	return elf->segment ? 0 : -ENOMEM;
 }
 
-static void take_section(const struct perch__elf *elf, const unsigned char *one,
+static void take_section(const struct perch__elf *elf, const unsigned char *one, size_t names_size,
 			 struct perch__elf_section *section)
 {
+	uint32_t name = PERCH__ELF_FIELD(elf, one, Shdr, sh_name);
+
 	*section = (struct perch__elf_section){
-		.name = PERCH__ELF_FIELD(elf, one, Shdr, sh_name),
+		.name = name < names_size ? elf->names + name : "",
 		.type = PERCH__ELF_FIELD(elf, one, Shdr, sh_type),
 		.link = PERCH__ELF_FIELD(elf, one, Shdr, sh_link),
 		.info = PERCH__ELF_FIELD(elf, one, Shdr, sh_info),
@@ -161,26 +164,56 @@ static void take_section(const struct perch__elf *elf, const unsigned char *one,
 		.offset = PERCH__ELF_FIELD(elf, one, Shdr, sh_offset),
 		.size = PERCH__ELF_FIELD(elf, one, Shdr, sh_size),
 		.entry = PERCH__ELF_FIELD(elf, one, Shdr, sh_entsize),
+		.alignment = PERCH__ELF_FIELD(elf, one, Shdr, sh_addralign),
 	};
 }
 
-/* Numbers that do not fit the header's 16 bits are in section 0. */
+/* Numbers that do not fit the header's 16 bits are in section 0. names: index of a section */
 static int count_sections(struct perch__elf *elf, const unsigned char *header, uint64_t offset,
-			  uint64_t *nr)
+			  uint64_t *nr, uint64_t *names)
 {
 	unsigned char first[sizeof(Elf64_Shdr)];
 	size_t size = PERCH__ELF_SIZE(elf, Shdr);
 
 	*nr = PERCH__ELF_FIELD(elf, header, Ehdr, e_shnum);
-	elf->names = PERCH__ELF_FIELD(elf, header, Ehdr, e_shstrndx);
-	if (*nr && elf->names != SHN_XINDEX)
+	*names = PERCH__ELF_FIELD(elf, header, Ehdr, e_shstrndx);
+	if (*nr && *names != SHN_XINDEX)
 		return 0;
 	if (perch__elf_read(elf, first, offset, size) != (ssize_t)size)
 		return -EBADMSG;
 	if (!*nr)
 		*nr = PERCH__ELF_FIELD(elf, first, Shdr, sh_size);
-	if (elf->names == SHN_XINDEX)
-		elf->names = PERCH__ELF_FIELD(elf, first, Shdr, sh_link);
+	if (*names == SHN_XINDEX)
+		*names = PERCH__ELF_FIELD(elf, first, Shdr, sh_link);
+	return 0;
+}
+
+/* Loads the names of the sections. Returns their size, 0 if they are damaged, or -ENOMEM. */
+static ssize_t load_names(struct perch__elf *elf, const unsigned char *header)
+{
+	uint64_t size = PERCH__ELF_FIELD(elf, header, Shdr, sh_size);
+	unsigned char *names;
+	int rc = perch__elf_load(elf, &names, PERCH__ELF_FIELD(elf, header, Shdr, sh_offset), size,
+				 MAX_NAMES);
+
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	elf->names = (char *)names;
+	return (ssize_t)size;
+}
+
+static int take_sections(struct perch__elf *elf, const unsigned char *table, size_t nr,
+			 size_t names)
+{
+	size_t size = PERCH__ELF_SIZE(elf, Shdr);
+	ssize_t names_size = names < nr ? load_names(elf, table + names * size) : 0;
+
+	elf->section = names_size < 0 ? NULL : perch__calloc(nr ? nr : 1, sizeof(*elf->section));
+	if (!elf->section)
+		return -ENOMEM;
+	for (; elf->nr_sections < nr; elf->nr_sections++)
+		take_section(elf, table + elf->nr_sections * size, (size_t)names_size,
+			     &elf->section[elf->nr_sections]);
 	return 0;
 }
 
@@ -189,7 +222,7 @@ int perch__elf_read_sections(struct perch__elf *elf)
 	size_t size = PERCH__ELF_SIZE(elf, Shdr);
 	unsigned char header[sizeof(Elf64_Ehdr)];
 	unsigned char *table;
-	uint64_t nr, offset;
+	uint64_t nr, names, offset;
 	int rc;
 
 	if (elf->section)
@@ -200,16 +233,22 @@ int perch__elf_read_sections(struct perch__elf *elf)
 	if (!offset)
 		return 0;
 	if (PERCH__ELF_FIELD(elf, header, Ehdr, e_shentsize) != size ||
-	    count_sections(elf, header, offset, &nr) || nr > MAX_SECTIONS)
+	    count_sections(elf, header, offset, &nr, &names) || nr > MAX_SECTIONS)
 		return -EBADMSG;
 	rc = perch__elf_load(elf, &table, offset, nr * size, MAX_SECTIONS * sizeof(Elf64_Shdr));
 	if (rc)
 		return rc;
-	elf->section = perch__calloc(nr ? nr : 1, sizeof(*elf->section));
-	for (; elf->section && elf->nr_sections < nr; elf->nr_sections++)
-		take_section(elf, table + elf->nr_sections * size, &elf->section[elf->nr_sections]);
+	rc = take_sections(elf, table, nr, names);
 	free(table);
-	return elf->section ? 0 : -ENOMEM;
+	return rc;
+}
+
+size_t perch__elf_find_section(const struct perch__elf *elf, const char *name)
+{
+	for (size_t i = 1; i < elf->nr_sections; i++)
+		if (!strcmp(elf->section[i].name, name))
+			return i;
+	return 0;
 }
 
 static int read_header(struct perch__elf *elf)
@@ -234,7 +273,9 @@ static int read_header(struct perch__elf *elf)
 	    got < (ssize_t)PERCH__ELF_SIZE(elf, Ehdr) ||
 	    (header[EI_DATA] != ELFDATA2LSB && header[EI_DATA] != ELFDATA2MSB))
 		return -EBADMSG;
+	elf->type = PERCH__ELF_FIELD(elf, header, Ehdr, e_type);
 	elf->machine = PERCH__ELF_FIELD(elf, header, Ehdr, e_machine);
+	elf->entry = PERCH__ELF_FIELD(elf, header, Ehdr, e_entry);
 	rc = read_segments(elf, header);
 	if (rc)
 		perch__elf_clear(elf);
@@ -262,8 +303,10 @@ void perch__elf_clear(struct perch__elf *elf)
 {
 	free(elf->segment);
 	free(elf->section);
+	free(elf->names);
 	elf->segment = NULL;
 	elf->section = NULL;
+	elf->names = NULL;
 	elf->nr_segments = elf->nr_sections = 0;
 }
 

@@ -25,8 +25,9 @@ struct perch__elf_segment {
 };
 
 struct perch__elf_section {
-	uint32_t name, type, link, info; /* name: offset in the section of names */
-	uint64_t flags, address, offset, size, entry;
+	const char *name; /* "" if it is damaged */
+	uint32_t type, link, info;
+	uint64_t flags, address, offset, size, entry, alignment;
 };
 
 struct perch__elf {
@@ -35,12 +36,14 @@ struct perch__elf {
 	uint64_t size;		    /* of the file at the time it was opened */
 	bool wide;		    /* 64-bit */
 	bool swapped;		    /* the other byte order */
-	uint16_t machine;	    /* EM_* */
+	uint16_t type, machine;	    /* ET_*, EM_* */
+	uint64_t entry;		    /* address where a program begins, or 0 */
 	bool executable_data;	    /* readable pages may be executable: no PT_GNU_STACK,
 				     * or one with PF_X */
-	size_t nr_segments, nr_sections, names; /* names: index of the section of sections' names */
+	size_t nr_segments, nr_sections;
 	struct perch__elf_segment *segment;
 	struct perch__elf_section *section; /* NULL before perch__elf_read_sections() */
+	char *names;			    /* of the sections */
 };
 
 /*
@@ -52,6 +55,8 @@ int perch__elf_init_file(struct perch__elf *elf, int fd);
 int perch__elf_init_image(struct perch__elf *elf, const void *image, size_t size);
 /* Reads the table of sections, on the first call only. Returns 0, -EBADMSG or -ENOMEM. */
 int perch__elf_read_sections(struct perch__elf *elf);
+/* Returns the index of the first section with a name, or 0, which is never one. */
+size_t perch__elf_find_section(const struct perch__elf *elf, const char *name);
 /* Frees segments and sections. */
 void perch__elf_clear(struct perch__elf *elf);
 

@@ -124,18 +124,6 @@ static int walk_notes(struct search *search, const unsigned char *bytes, size_t 
 	return rc;
 }
 
-/* The names of sections, with a NUL at the end. */
-struct names {
-	unsigned char *text;
-	size_t size;
-};
-
-static bool has_name(const struct names *names, const struct perch__elf_section *section,
-		     const char *name)
-{
-	return section->name < names->size && !strcmp((char *)names->text + section->name, name);
-}
-
 static int walk_section(struct search *search, const struct perch__elf_section *section)
 {
 	unsigned char *bytes;
@@ -150,17 +138,16 @@ static int walk_section(struct search *search, const struct perch__elf_section *
 	return rc;
 }
 
-static int walk_sections(struct search *search, const struct names *names)
+static int walk_sections(struct search *search)
 {
 	const struct perch__elf *elf = search->elf;
+	size_t base = perch__elf_find_section(elf, ".stapsdt.base");
 	int rc = 0;
 
-	for (size_t i = 1; i < elf->nr_sections && !search->base; i++)
-		if (has_name(names, &elf->section[i], ".stapsdt.base"))
-			search->base = elf->section[i].address;
+	search->base = base ? elf->section[base].address : 0;
 	for (size_t i = 1; i < elf->nr_sections && !rc; i++)
 		if (elf->section[i].type == SHT_NOTE &&
-		    has_name(names, &elf->section[i], ".note.stapsdt"))
+		    !strcmp(elf->section[i].name, ".note.stapsdt"))
 			rc = walk_section(search, &elf->section[i]);
 	return rc;
 }
@@ -174,18 +161,8 @@ int perch__elf_find_usdt_sites(const struct perch__elf *elf, const char *provide
 				 .name = name,
 				 .site = site,
 				 .suggestions = suggestions };
-	struct names names;
-	int rc;
+	int rc = walk_sections(&search);
 
-	if (elf->names >= elf->nr_sections)
-		return -ENOENT;
-	names.size = elf->section[elf->names].size;
-	rc = perch__elf_load(elf, &names.text, elf->section[elf->names].offset, names.size,
-			     1 << 24);
-	if (rc)
-		return rc;
-	rc = walk_sections(&search, &names);
-	free(names.text);
 	if (rc)
 		return rc;
 	*nr = search.nr;

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files/elf_section.h"
+#include "base/memory.h"
+
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
+#define MOST_SECTION_BYTES (4ull << 30)
+enum {
+	MOST_RATIO = 1024,    /* of decompressed to compressed bytes: zlib reaches 1032 */
+	FREE_BYTES = 1 << 20, /* allowed with any ratio */
+	GNU_HEADER = 12,      /* "ZLIB", and the size, which is always big-endian */
+};
+
+static bool is_of_gnu(const struct perch__elf_section *section)
+{
+	return !strncmp(section->name, ".zdebug_", 8);
+}
+
+bool perch__elf_is_compressed(const struct perch__elf_section *section)
+{
+	return section->flags & SHF_COMPRESSED || is_of_gnu(section);
+}
+
+static int read_gnu_header(const uint8_t *header, size_t got,
+			   struct perch__compressed_section *result)
+{
+	if (got < GNU_HEADER || memcmp(header, "ZLIB", 4))
+		return -EBADMSG;
+	*result = (struct perch__compressed_section){ .compression = COMPRESSION_ZLIB,
+						      .size = GNU_HEADER };
+	for (size_t i = 4; i < GNU_HEADER; i++)
+		result->bytes = result->bytes << 8 | header[i];
+	return 0;
+}
+
+/* result->size is that of the header. */
+static int read_header(const struct perch__elf *elf, const struct perch__elf_section *section,
+		       struct perch__compressed_section *result)
+{
+	uint8_t header[sizeof(Elf64_Chdr)];
+	size_t most = section->size < sizeof(header) ? section->size : sizeof(header);
+	ssize_t got = perch__elf_read(elf, header, section->offset, most);
+	uint64_t type;
+
+	if (got < 0)
+		return -EBADMSG;
+	if (is_of_gnu(section))
+		return read_gnu_header(header, (size_t)got, result);
+	if ((size_t)got < PERCH__ELF_SIZE(elf, Chdr))
+		return -EBADMSG;
+	type = PERCH__ELF_FIELD(elf, header, Chdr, ch_type);
+	if (type != ELFCOMPRESS_ZLIB && type != ELFCOMPRESS_ZSTD)
+		return -EBADMSG;
+	*result = (struct perch__compressed_section){
+		.compression = type == ELFCOMPRESS_ZLIB ? COMPRESSION_ZLIB : COMPRESSION_ZSTD,
+		.size = PERCH__ELF_SIZE(elf, Chdr),
+		.bytes = PERCH__ELF_FIELD(elf, header, Chdr, ch_size),
+	};
+	return 0;
+}
+
+int perch__elf_compressed_section(const struct perch__elf *elf,
+				  const struct perch__elf_section *section,
+				  struct perch__compressed_section *result)
+{
+	int rc = section->type == SHT_NOBITS || section->offset > elf->size ||
+				 section->size > elf->size - section->offset
+			 ? -EBADMSG
+			 : read_header(elf, section, result);
+
+	if (rc)
+		return rc;
+	if (result->bytes > MOST_SECTION_BYTES ||
+	    (result->bytes > FREE_BYTES && result->bytes / MOST_RATIO > section->size))
+		return -EFBIG;
+	result->offset = section->offset + result->size;
+	result->size = section->size - result->size;
+	return 0;
+}
+
+static int load_compressed(const struct perch__elf *elf, const struct perch__elf_section *section,
+			   uint64_t most, unsigned char **bytes, size_t *size)
+{
+	struct perch__compressed_section compressed;
+	unsigned char *from;
+	int rc = perch__elf_compressed_section(elf, section, &compressed);
+
+	if (rc)
+		return rc;
+	if (compressed.bytes > most)
+		return -EFBIG;
+	rc = perch__elf_load(elf, &from, compressed.offset, compressed.size, SIZE_MAX / 2);
+	if (rc)
+		return rc;
+	*size = compressed.bytes;
+	*bytes = perch__malloc(*size + 1);
+	rc = *bytes ? perch__decompress_memory(compressed.compression, from, compressed.size,
+					       *bytes, *size)
+		    : -ENOMEM;
+	free(from);
+	if (rc) {
+		free(*bytes);
+		*bytes = NULL;
+	} else {
+		(*bytes)[*size] = 0;
+	}
+	return rc;
+}
+
+int perch__elf_load_section(const struct perch__elf *elf, const struct perch__elf_section *section,
+			    uint64_t most, unsigned char **bytes, size_t *size)
+{
+	if (section->type == SHT_NOBITS || !section->size)
+		return -ENOENT;
+	if (perch__elf_is_compressed(section))
+		return load_compressed(elf, section, most, bytes, size);
+	*size = section->size;
+	return perch__elf_load(elf, bytes, section->offset, section->size,
+			       most < SIZE_MAX / 2 ? most : SIZE_MAX / 2);
+}
