@@ -2,8 +2,15 @@
 /*
  * The parts of a recorder. A file calls only files below its own:
  *
- *	tracing.c	the section TRACING_DATA
- *	snapshot.c	copies of the rings -> the file
+ *	recorder.c	what a program calls, and its results
+ *	open.c		options and targets -> the sampler
+ *	synthesize.c	records of the state before the recording -> the file
+ *	files.c		opens, ends and switches files
+ *	  features.c	  the sections after the data of a file
+ *	    build_ids.c	    the section BUILD_ID
+ *	    tracing.c	    the section TRACING_DATA
+ *	--- independent of struct perch_recorder ---
+ *	snapshot.c	copies of the rings -> the file (overwrite)
  *	rings.c		the rings -> the file, one round
  *	lost.c		numbers of lost records
  *	scan.c		counts, times and DSOs of the records that are written
@@ -12,20 +19,37 @@
  *	pinned.c	files that are pinned for the build id cache
  *	sideband.c	the side-band cache, for files that start later
  *	maps.c		records that describe the recording
+ *	output.c	a file, a pipe or a function
  */
 #ifndef PERCH_RECORDER_INTERNAL_H
 #define PERCH_RECORDER_INTERNAL_H
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
-#include <perch/file.h>
-#include <perch/sampler.h>
+#include <perch/recorder.h>
 #include <perch/synthesize.h>
 
 #include "base/hash_table.h"
+
+/* ---- output.c: a file, a pipe or a function ---- */
+
+struct recorder_output {
+	struct perch_writer *writer; /* NULL if no file is open */
+	perch_recorder_sink *sink;   /* NULL, or gets the records */
+	void *context;
+	uint64_t sunk; /* bytes that it has got */
+};
+
+/* Writes whole records; without a file and a function they are dropped. Returns 0 or a negative
+ * errno. */
+int perch__recorder_append(struct recorder_output *output, const struct iovec *pieces, int nr,
+			   struct perch_error *err);
+/* Returns the bytes of records that are written. */
+uint64_t perch__recorder_output_size(const struct recorder_output *output);
 
 /* ---- sideband.c: the side-band cache ---- */
 
@@ -268,20 +292,13 @@ int perch__recorder_rings_init(struct recorder_rings *rings, struct perch_sample
 void perch__recorder_rings_clear(struct recorder_rings *rings);
 /*
  * Does one round: scans the new records of the rings and writes them with one system call. If
- * writer is NULL, the records are only scanned. Returns the number of bytes, 0 when the rings are
+ * output is NULL, the records are only scanned. Returns the number of bytes, 0 when the rings are
  * empty, or a negative errno; records that could not be written are then counted.
  */
 ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorder_scan *scan,
-				    struct perch_writer *writer, struct perch_error *err);
+				    struct recorder_output *output, struct perch_error *err);
 /* After a failure: takes what the rings still have, and counts it as unwritten. */
 void perch__recorder_discard_round(struct recorder_rings *rings, struct recorder_scan *scan);
-/* The CPU of a ring; with --per-thread cpu is -1 and tid its thread. */
-struct recorder_ring_source {
-	int cpu;
-	pid_t tid;
-};
-struct recorder_ring_source perch__recorder_ring_source(const struct recorder_rings *rings,
-							size_t nr_events, size_t ring);
 /* Returns the number of overwritten bytes in the backward rings. */
 uint64_t perch__recorder_rings_overwritten(const struct recorder_rings *rings);
 
@@ -315,7 +332,7 @@ static inline uint64_t *perch__recorder_lost_records(const struct recorder_lost 
 /* Reads the numbers of all events and writes LOST_SAMPLES records, as perf does from 6.1 on.
  * Returns 0 or a negative errno. */
 int perch__recorder_write_lost(struct recorder_lost *lost, const struct recorder_rings *rings,
-			       struct perch_writer *writer, struct perch_error *err);
+			       struct recorder_output *output, struct perch_error *err);
 /* Adds the counts of LOST records if events have no numbers. All records must have been scanned. */
 void perch__recorder_lost_add_records(struct recorder_lost *lost);
 /* Call this when a file is complete: its numbers are not part of the next file. */
@@ -324,39 +341,131 @@ void perch__recorder_lost_next_file(struct recorder_lost *lost);
 /* ---- maps.c: records that describe the recording ---- */
 
 /* Where such records go. */
-struct recorder_output {
+struct recorder_sink {
 	perch_synthesize_sink *sink;
 	void *context;
 	struct perch_error *err;
 };
 /* Writes ID_INDEX records: event, CPU and thread of each id. These functions return 0 or a negative
  * errno. */
-int perch__recorder_write_id_index(const struct recorder_output *to,
+int perch__recorder_write_id_index(const struct recorder_sink *to,
 				   const struct perch_sampler *sampler);
 /* Writes a THREAD_MAP record: each thread, or -1 for all, and its name. */
-int perch__recorder_write_thread_map(const struct recorder_output *to,
-				     struct perch_machine *machine, const pid_t *threads,
-				     size_t nr);
-int perch__recorder_write_cpu_map(const struct recorder_output *to, const struct perch_cpus *cpus);
+int perch__recorder_write_thread_map(const struct recorder_sink *to, struct perch_machine *machine,
+				     const pid_t *threads, size_t nr);
+int perch__recorder_write_cpu_map(const struct recorder_sink *to, const struct perch_cpus *cpus);
 /* Writes a COMM record of a child that has not executed its program yet: its name is that of the
  * recorder. id_size: bytes of the sample id, which are zero. */
-int perch__recorder_write_child(const struct recorder_output *to, pid_t pid, size_t id_size);
+int perch__recorder_write_child(const struct recorder_sink *to, pid_t pid, size_t id_size);
 
 /* ---- snapshot.c ---- */
 
 /* Writes a copy of all backward rings in the order of time. Returns 0 or a negative errno. */
 int perch__recorder_write_snapshot(struct recorder_rings *rings, struct recorder_scan *scan,
-				   const struct perch_decoder *decoder, struct perch_writer *writer,
-				   struct perch_error *err);
+				   const struct perch_decoder *decoder,
+				   struct recorder_output *output, struct perch_error *err);
 
-/* ---- tracing.c ---- */
+/* ---- the recorder ---- */
+
+/* Records of all processes, made before the events are enabled. */
+struct recorder_early {
+	char *bytes;
+	size_t used, capacity;
+	bool complete;
+};
+
+struct perch_recorder {
+	struct perch_recorder_options options; /* as they were completed: open.c */
+	struct perch_machine *machine, *own_machine;
+	bool system_wide;
+	pid_t *threads; /* targets; -1: all */
+	size_t nr_threads;
+	struct perch_cpus cpus; /* of the targets; without one, all */
+	bool replaced_cycles;
+	struct perch_sampler *sampler;
+	struct perch_file_event *events; /* of the sampler */
+	size_t nr_events, nr_own_events;
+	struct perch_decoder *decoder; /* of overwrite */
+
+	struct recorder_output output;
+	struct recorder_rings rings;
+	struct recorder_scan scan;
+	struct recorder_sideband sideband;
+	struct recorder_early early;
+	struct recorder_lost lost;
+	struct perch_synthesize_counts counts;
+	struct perch_error lacking[PERCH_RECORDER_NR_PARTS]; /* errnum 0: nothing */
+
+	bool prepared, started;
+	bool failed;		    /* writing has failed */
+	uint64_t file_start_ms;	    /* of CLOCK_MONOTONIC */
+	char **names;		    /* of the last max_files files */
+	size_t nr_files;	    /* that have ended */
+	char *last;		    /* the name of the last one */
+	uint64_t overwritten;	    /* bytes, at the end of the last file */
+	uint64_t overwritten_since; /* the end of the one before */
+};
+
+/* True if records are cached for files that start later. */
+static inline bool perch__recorder_keeps_sideband(const struct perch_recorder *recorder)
+{
+	return recorder->options.sampler.overwrite || recorder->options.several;
+}
+
+/* True if BPF programs are recorded. */
+static inline bool perch__recorder_has_bpf(const struct perch_recorder *recorder)
+{
+	return !recorder->options.no_kernel && !recorder->options.no_bpf;
+}
+
+static inline int perch__recorder_no_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
+}
+
+/* ---- tracing.c, build_ids.c, features.c: each returns 0 or a negative errno ---- */
 
 /*
  * Writes the formats of the recorded tracepoints, so that readers can parse raw data. Writes
  * nothing if there are none.
  */
 int perch__recorder_write_tracing_data(struct perch_writer *writer,
-				       const struct perch_events *events,
+				       const struct perch_file_event *events, size_t nr_events,
 				       struct perch_machine *machine, struct perch_error *err);
+int perch__recorder_write_build_ids(const struct perch_recorder *recorder, struct perch_error *err);
+/* The features that are known before the first record. */
+int perch__recorder_write_first_features(const struct perch_recorder *recorder,
+					 struct perch_writer *writer, struct perch_error *err);
+/* The others; to a file, all. */
+int perch__recorder_write_features(const struct perch_recorder *recorder, struct perch_error *err);
+
+/* ---- files.c ---- */
+
+/* Now, in ms of CLOCK_MONOTONIC. */
+uint64_t perch__recorder_now_ms(void);
+/* Lists the events and makes what depends on them. Call it before any other function of this
+ * section. Returns 0 or a negative errno. */
+int perch__recorder_prepare_files(struct perch_recorder *recorder, struct perch_error *err);
+/* Opens what records are written to. Returns 0 or a negative errno. */
+int perch__recorder_open_file(struct perch_recorder *recorder, struct perch_error *err);
+void perch__recorder_clear_files(struct perch_recorder *recorder);
+
+/* ---- synthesize.c ---- */
+
+/*
+ * If CPUs are recorded: makes the records of all processes, for perch__recorder_synthesize(). The
+ * tracking event is enabled since it was opened, so an execve(2) during or after this is recorded.
+ * If the processes were read while the events are enabled, samples before an execve(2) would get
+ * its name and mappings.
+ */
+void perch__recorder_synthesize_early(struct perch_recorder *recorder);
+/* Writes the records of what runs. Returns 0 or a negative errno. */
+int perch__recorder_synthesize(struct perch_recorder *recorder, struct perch_error *err);
+
+/* ---- open.c ---- */
+
+/* Opens the sampler. Returns 0 or a negative errno. */
+int perch__recorder_open_sampler(struct perch_recorder *recorder, struct perch_events *events,
+				 const struct perch_targets *targets, struct perch_error *err);
 
 #endif

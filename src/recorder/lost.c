@@ -37,7 +37,7 @@ void perch__recorder_lost_clear(struct recorder_lost *lost)
 	free(lost->in_ring);
 }
 
-static int write_record(struct perch_writer *writer, const struct perch_parse_info *parse_info,
+static int write_record(struct recorder_output *output, const struct perch_parse_info *parse_info,
 			uint64_t id, uint64_t lost, struct perch_error *err)
 {
 	struct lost_samples record = { .header = { PERCH_RECORD_LOST_SAMPLES, 0, 0 },
@@ -51,7 +51,7 @@ static int write_record(struct perch_writer *writer, const struct perch_parse_in
 	if (parse_info->trailer_id_word > 0)
 		record.sample_id[parse_info->id_size / sizeof(uint64_t) -
 				 (size_t)parse_info->trailer_id_word] = id;
-	return perch_writer_append(writer, &piece, 1, err);
+	return perch__recorder_append(output, &piece, 1, err);
 }
 
 /* Returns the number of one id since the last complete file. */
@@ -91,7 +91,7 @@ static void reset(struct recorder_lost *lost, const struct recorder_rings *rings
 }
 
 int perch__recorder_write_lost(struct recorder_lost *lost, const struct recorder_rings *rings,
-			       struct perch_writer *writer, struct perch_error *err)
+			       struct recorder_output *output, struct perch_error *err)
 {
 	const struct perch_attr *attr;
 	const uint64_t *ids;
@@ -111,7 +111,7 @@ int perch__recorder_write_lost(struct recorder_lost *lost, const struct recorder
 			uint64_t more = count_id(lost, rings, i, id, index);
 
 			if (more)
-				rc = write_record(writer, &parse_info, ids[id], more, err);
+				rc = write_record(output, &parse_info, ids[id], more, err);
 		}
 	}
 	return rc;

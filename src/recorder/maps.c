@@ -7,18 +7,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "internal.h"
 
 #define MAP_BYTES (60u << 10)
 
-static int no_memory(const struct recorder_output *to)
+static int no_memory(const struct recorder_sink *to)
 {
 	return perch_error_set(to->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
 }
 
 /* Writes a record: header, body, and zeros up to a multiple of 8 bytes and for the sample id. */
-static int write_record(const struct recorder_output *to, struct perch_record_header header,
+static int write_record(const struct recorder_sink *to, struct perch_record_header header,
 			const void *body, size_t size, size_t id_size)
 {
 	size_t all = sizeof(header) + ((size + 7) & ~(size_t)7) + id_size;
@@ -36,21 +37,22 @@ static int write_record(const struct recorder_output *to, struct perch_record_he
 }
 
 /* Writes a record of a type of perf.data, which has no sample id. */
-static int write_map(const struct recorder_output *to, uint32_t type, const void *body, size_t size)
+static int write_map(const struct recorder_sink *to, uint32_t type, const void *body, size_t size)
 {
 	return write_record(to, (struct perch_record_header){ type, 0, 0 }, body, size, 0);
 }
 
-int perch__recorder_write_child(const struct recorder_output *to, pid_t pid, size_t id_size)
+int perch__recorder_write_child(const struct recorder_sink *to, pid_t pid, size_t id_size)
 {
-	const struct {
+	struct {
 		uint32_t pid, tid;
-		char comm[8];
-	} body = { (uint32_t)pid, (uint32_t)pid, "perch" };
+		char comm[16];
+	} body = { (uint32_t)pid, (uint32_t)pid, "" };
 
+	prctl(PR_GET_NAME, body.comm);
 	return write_record(to,
 			    (struct perch_record_header){ PERCH_RECORD_COMM, PERCH_MISC_USER, 0 },
-			    &body, sizeof(body), id_size);
+			    &body, 2 * sizeof(body.pid) + strlen(body.comm) + 1, id_size);
 }
 
 struct id_entry {
@@ -63,7 +65,7 @@ struct id_index {
 	struct id_entry entry[ID_ENTRIES];
 };
 
-static int flush_ids(const struct recorder_output *to, struct id_index *index)
+static int flush_ids(const struct recorder_sink *to, struct id_index *index)
 {
 	const size_t size = sizeof(index->nr) + index->nr * sizeof(index->entry[0]);
 	int rc = index->nr ? write_map(to, PERCH_RECORD_ID_INDEX, index, size) : 0;
@@ -72,7 +74,7 @@ static int flush_ids(const struct recorder_output *to, struct id_index *index)
 	return rc;
 }
 
-static int add_ids(const struct recorder_output *to, struct id_index *index,
+static int add_ids(const struct recorder_sink *to, struct id_index *index,
 		   const struct perch_sampler *sampler, size_t event, const uint64_t *ids,
 		   size_t nr)
 {
@@ -93,7 +95,7 @@ static int add_ids(const struct recorder_output *to, struct id_index *index,
 	return rc;
 }
 
-int perch__recorder_write_id_index(const struct recorder_output *to,
+int perch__recorder_write_id_index(const struct recorder_sink *to,
 				   const struct perch_sampler *sampler)
 {
 	struct id_index *index = calloc(1, sizeof(*index));
@@ -118,8 +120,8 @@ struct thread_entry {
 };
 #define THREAD_ENTRIES (MAP_BYTES / sizeof(struct thread_entry))
 
-int perch__recorder_write_thread_map(const struct recorder_output *to,
-				     struct perch_machine *machine, const pid_t *threads, size_t nr)
+int perch__recorder_write_thread_map(const struct recorder_sink *to, struct perch_machine *machine,
+				     const pid_t *threads, size_t nr)
 {
 	struct {
 		uint64_t nr;
@@ -147,7 +149,7 @@ int perch__recorder_write_thread_map(const struct recorder_output *to,
 }
 
 /* A list of CPU numbers: kind 0 of the record. */
-int perch__recorder_write_cpu_map(const struct recorder_output *to, const struct perch_cpus *cpus)
+int perch__recorder_write_cpu_map(const struct recorder_sink *to, const struct perch_cpus *cpus)
 {
 	struct {
 		uint16_t kind, nr;

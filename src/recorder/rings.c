@@ -101,9 +101,9 @@ static int splice_round(struct recorder_rings *rings, const struct recorder_edit
 }
 
 ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorder_scan *scan,
-				    struct perch_writer *writer, struct perch_error *err)
+				    struct recorder_output *output, struct perch_error *err)
 {
-	uint64_t samples = scan->samples, size = writer ? perch_writer_size(writer) : 0;
+	uint64_t samples = scan->samples, size = perch__recorder_output_size(output);
 	ssize_t taken = take_round(rings, scan);
 	int nr, rc;
 
@@ -114,10 +114,10 @@ ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorde
 		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				     "no memory to record with");
 	else
-		rc = writer ? perch_writer_append(writer, rings->written, nr, err) : 0;
+		rc = perch__recorder_append(output, rings->written, nr, err);
 	if (rc < 0)
 		count_unwritten(rings, scan, nr < 0 ? 0 : nr, samples,
-				writer ? perch_writer_size(writer) - size : 0);
+				perch__recorder_output_size(output) - size);
 	for (size_t i = 0; i < rings->nr; i++)
 		perch_ring_consume(perch_sampler_ring(rings->sampler, i), rings->bytes[i]);
 	return rc < 0 ? rc : taken;
@@ -131,21 +131,6 @@ void perch__recorder_discard_round(struct recorder_rings *rings, struct recorder
 	scan->unwritten_bytes += taken > 0 ? (uint64_t)taken : 0;
 	scan->unwritten_samples += scan->samples - samples;
 	scan->samples = samples;
-}
-
-struct recorder_ring_source perch__recorder_ring_source(const struct recorder_rings *rings,
-							size_t nr_events, size_t ring)
-{
-	struct recorder_ring_source source;
-	size_t found;
-
-	for (size_t event = 0; event < nr_events; event++)
-		for (size_t id = 0; !perch_sampler_id_info(rings->sampler, event, id, &source.cpu,
-							   &source.tid, &found);
-		     id++)
-			if (found == ring)
-				return source;
-	return (struct recorder_ring_source){ -1, -1 };
 }
 
 uint64_t perch__recorder_rings_overwritten(const struct recorder_rings *rings)

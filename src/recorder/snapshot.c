@@ -21,7 +21,7 @@ struct ring_copy {
 
 struct snapshot {
 	const struct perch_decoder *decoder;
-	struct perch_writer *writer;
+	struct recorder_output *output;
 	struct ring_copy *copies;
 	size_t nr_copies;
 	struct iovec pieces[MAX_PIECES];
@@ -63,7 +63,7 @@ static int flush(struct snapshot *snapshot, struct perch_error *err)
 	int nr = snapshot->nr;
 
 	snapshot->nr = 0;
-	return nr ? perch_writer_append(snapshot->writer, snapshot->pieces, nr, err) : 0;
+	return nr ? perch__recorder_append(snapshot->output, snapshot->pieces, nr, err) : 0;
 }
 
 /* Writes the next record of a copy and the following ones that are not newer than `until`. */
@@ -134,15 +134,15 @@ static void free_snapshot(struct snapshot *snapshot)
 }
 
 int perch__recorder_write_snapshot(struct recorder_rings *rings, struct recorder_scan *scan,
-				   const struct perch_decoder *decoder, struct perch_writer *writer,
-				   struct perch_error *err)
+				   const struct perch_decoder *decoder,
+				   struct recorder_output *output, struct perch_error *err)
 {
 	struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
 	ssize_t rc = -ENOMEM;
 
 	if (snapshot) {
 		snapshot->decoder = decoder;
-		snapshot->writer = writer;
+		snapshot->output = output;
 		snapshot->nr_copies = rings->nr;
 		snapshot->copies = calloc(rings->nr, sizeof(*snapshot->copies));
 	}
@@ -152,7 +152,7 @@ int perch__recorder_write_snapshot(struct recorder_rings *rings, struct recorder
 		perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a snapshot");
 	/* side-band records until the pause: a program may have started since the last round */
 	if (rc >= 0)
-		rc = perch__recorder_write_round(rings, scan, writer, err);
+		rc = perch__recorder_write_round(rings, scan, output, err);
 	if (rc >= 0)
 		rc = write_copies(snapshot, scan, err);
 	free_snapshot(snapshot);

@@ -83,7 +83,7 @@ static void append_file(struct text *text, const char *path)
  * "sched:sched_switch:u". A renamed event is found by its id, which takes longer. Returns NULL if
  * the tracepoint does not exist any more.
  */
-static struct perch_tracepoint_format *read_format(const struct perch_event *event,
+static struct perch_tracepoint_format *read_format(const struct perch_file_event *event,
 						   struct perch_machine *machine)
 {
 	size_t length = strcspn(event->name, ":/");
@@ -116,14 +116,14 @@ static bool has_tracepoint(const struct tracepoints *points, uint64_t id)
 }
 
 /* Lists the tracepoints that still exist. Returns 0 or -ENOMEM. */
-static int find_tracepoints(struct tracepoints *points, const struct perch_events *events,
-			    struct perch_machine *machine)
+static int find_tracepoints(struct tracepoints *points, const struct perch_file_event *events,
+			    size_t nr_events, struct perch_machine *machine)
 {
-	points->format = calloc(events->nr, sizeof(*points->format));
+	points->format = calloc(nr_events, sizeof(*points->format));
 	if (!points->format)
 		return -ENOMEM;
-	for (size_t i = 0; i < events->nr; i++) {
-		const struct perch_event *event = &events->event[i];
+	for (size_t i = 0; i < nr_events; i++) {
+		const struct perch_file_event *event = &events[i];
 
 		if (event->attr.type != PERCH_TYPE_TRACEPOINT ||
 		    has_tracepoint(points, event->attr.config))
@@ -207,16 +207,16 @@ static void append_header(struct text *text, const char *tracefs)
 	append_u32(text, 0);
 }
 
-static bool any_tracepoint(const struct perch_events *events)
+static bool any_tracepoint(const struct perch_file_event *events, size_t nr_events)
 {
-	for (size_t i = 0; i < events->nr; i++)
-		if (events->event[i].attr.type == PERCH_TYPE_TRACEPOINT)
+	for (size_t i = 0; i < nr_events; i++)
+		if (events[i].attr.type == PERCH_TYPE_TRACEPOINT)
 			return true;
 	return false;
 }
 
 int perch__recorder_write_tracing_data(struct perch_writer *writer,
-				       const struct perch_events *events,
+				       const struct perch_file_event *events, size_t nr_events,
 				       struct perch_machine *machine, struct perch_error *err)
 {
 	struct text text = { 0 };
@@ -224,14 +224,14 @@ int perch__recorder_write_tracing_data(struct perch_writer *writer,
 	struct tracepoints points = { 0 };
 	int rc;
 
-	if (!any_tracepoint(events))
+	if (!any_tracepoint(events, nr_events))
 		return 0;
 	rc = perch_machine_tracefs(machine, tracefs, sizeof(tracefs), err);
 	if (rc < 0)
 		return rc;
 	append_header(&text, tracefs);
 	if (!text.rc)
-		text.rc = find_tracepoints(&points, events, machine);
+		text.rc = find_tracepoints(&points, events, nr_events, machine);
 	append_systems(&text, &points, tracefs);
 	append_u32(&text, 0);
 	append_u32(&text, 0);

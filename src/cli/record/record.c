@@ -2,6 +2,7 @@
 /* perch record: samples a program, processes or CPUs into a perf.data file. */
 #include <errno.h>
 #include <libgen.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,8 +26,9 @@
  * The file is created only after the program was started, so that a program that cannot be started
  * does not replace an old file. Whether the file can be created is checked before.
  */
-static int check_output(const char *output)
+static int check_output(const struct record_options *options)
 {
+	const char *output = options->output;
 	struct perch_error err;
 	struct stat status;
 	bool exists = !stat(output, &status);
@@ -40,11 +42,11 @@ static int check_output(const char *output)
 			&err, EINVAL, PERCH_ERROR_FILE, "'%s' is %s, not a regular file", output,
 			S_ISDIR(status.st_mode) ? "a directory" : "a block device, pipe or socket");
 		perch_error_remedy(&err, "name another file with -o");
-		return cli_error(RECORD_COMMAND, &err);
+		return cli_error(options->command, &err);
 	}
 	copy = strdup(output);
 	if (!copy)
-		return cli_no_memory(RECORD_COMMAND);
+		return cli_no_memory(options->command);
 	rc = access(dirname(copy), W_OK | X_OK) < 0 ? errno : 0;
 	free(copy);
 	if (!rc)
@@ -52,7 +54,7 @@ static int check_output(const char *output)
 	perch_error_set(&err, rc, PERCH_ERROR_FILE, "'%s' cannot be written: %s", output,
 			strerror(rc));
 	perch_error_remedy(&err, "with -o, name a file in a directory that you may write to");
-	return cli_error(RECORD_COMMAND, &err);
+	return cli_error(options->command, &err);
 }
 
 /* As in perf, -g takes no mode: the word after it is the program. */
@@ -75,18 +77,13 @@ static int release_program(struct record *record)
 	    is_call_graph_mode(record->options->program_argv[0]))
 		perch_error_remedy(&err, "-g takes no mode: use --call-graph %s",
 				   record->options->program_argv[0]);
-	cli_error(RECORD_COMMAND, &err);
+	cli_error(record->options->command, &err);
 	return cli_program_exit_status(-rc);
 }
 
 static int prepare_loop(struct record *record)
 {
-	const struct record_options *options = record->options;
-	size_t backward_events = options->overwrite ? record->plan->events.nr : 0;
-
-	if (perch__recorder_rings_init(&record->rings, record->sampler, backward_events) < 0)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to record with");
+	record->sampler = perch_recorder_sampler(record->recorder);
 	record->sampler_fd = perch_sampler_fd(record->sampler, &record->err);
 	return record->sampler_fd < 0 ? record->sampler_fd : record_block_signals(record);
 }
@@ -114,7 +111,7 @@ static int set_priority(const struct record_options *options)
 				   "it needs CAP_SYS_NICE, or RLIMIT_RTPRIO >= %d (currently %s), "
 				   "and a cgroup with real-time bandwidth",
 				   options->realtime, current);
-	return cli_error(RECORD_COMMAND, &err);
+	return cli_error(options->command, &err);
 }
 
 /* In the program: standard output is the recording, so the program writes to stderr, as in perf. */
@@ -122,6 +119,20 @@ static void leave_stdout(void *context)
 {
 	(void)context;
 	dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+/* Opens the file and writes what runs. If it is open, a failure is one of the recording. */
+static int start(struct record *record)
+{
+	struct perch_recorder_stats stats;
+	int rc = perch_recorder_start(record->recorder, &record->err);
+
+	perch_recorder_get_stats(record->recorder, &stats);
+	if (rc < 0 && !stats.open && !record->options->overwrite)
+		return cli_error(record->options->command, &record->err);
+	record_print_lacking(record);
+	record->failed = rc < 0;
+	return 0;
 }
 
 /* Opens the events, starts the program, and opens the file. --overwrite opens no file before a
@@ -137,39 +148,30 @@ static int begin(struct record *record, struct record_plan *plan)
 				       record_to_pipe(options) ? leave_stdout : NULL, NULL,
 				       &err) < 0) {
 		record->program_ended = true;
-		return cli_error(RECORD_COMMAND, &err);
+		return cli_error(record->options->command, &err);
 	}
 	if (record_to_pipe(options))
 		cli_survive_closed_pipe(); /* after the fork: the program gets SIGPIPE */
 	cli_ignore_file_limit(); /* the file then has the records that fit, as on a full disk */
 	record_block_switch_signal(options);
 	record_raise_descriptor_limit();
-	status = record_open_sampler(&record->sampler, plan, options, record->program.pid);
+	status = record_open(&record->recorder, plan, options, record->program.pid);
 	if (status)
 		return status;
-	if (prepare_loop(record) < 0 || record_prepare_files(record) < 0)
-		return cli_error(RECORD_COMMAND, &record->err);
+	if (prepare_loop(record) < 0)
+		return cli_error(record->options->command, &record->err);
 	status = set_priority(options);
 	if (status)
 		return status;
-	/* without memory, records have device and inode */
-	if (plan->map_ids == RECORD_IDS_OF_RECORDER)
-		perch__recorder_ids_begin(&record->scan.ids);
-	record_synthesize_early(record);
-	if ((plan->system_wide || plan->threads) && !options->delayed &&
-	    perch_sampler_enable(record->sampler, &err) < 0)
-		return cli_error(RECORD_COMMAND, &err);
+	if (perch_recorder_prepare(record->recorder, &err) < 0)
+		return cli_error(record->options->command, &err);
 	clock_gettime(CLOCK_MONOTONIC, &record->start);
-	if (record_fills_cache(options))
-		perch__recorder_pinned_begin(&record->scan.pinned, !plan->system_wide);
 	status = options->program_argv ? release_program(record) : 0;
 	if (status)
 		return status;
 	if (!options->quiet)
 		record_print_plan(plan, options);
-	if (!options->overwrite && record_open_file(record, options->output) < 0)
-		return cli_error(RECORD_COMMAND, &record->err);
-	return 0;
+	return start(record);
 }
 
 /*
@@ -193,7 +195,7 @@ static void end_program(struct record *record)
 	/* the file is complete, so a signal may end the recorder from here on */
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!record->ended_by && !record->full) {
-		cli_note(RECORD_COMMAND, "the program continues without being recorded");
+		cli_note(record->options->command, "the program continues without being recorded");
 		cli_program_wait(&record->program, 0, &record->program_status,
 				 &record->program_usage);
 		return;
@@ -233,35 +235,45 @@ static int run(struct record *record, struct record_plan *plan)
 		end_program(record);
 		return status;
 	}
-	if (record_synthesize(record) < 0 || record_loop(record) < 0) {
-		status = cli_error(RECORD_COMMAND, &record->err);
-		record->files.failed = true;
-		perch_sampler_disable(record->sampler, NULL);
-		perch__recorder_discard_round(&record->rings, &record->scan);
+	if (record->failed || record_loop(record) < 0) {
+		status = cli_error(record->options->command, &record->err);
+		record->failed = true;
+		perch_recorder_stop(record->recorder, NULL);
 	}
-	if (record_end_files(record) || record->wait_failed)
+	if (record_end(record) || record->wait_failed)
 		status = CLI_EXIT_FAILURE;
 	end_program(record);
 	if (record->options->program_argv && !record->options->quiet && !record->ended_by &&
 	    !record->full)
-		cli_program_note_signal(RECORD_COMMAND, record->options->program_argv[0],
+		cli_program_note_signal(record->options->command, record->options->program_argv[0],
 					record->program_status);
 	if (!status)
 		record_fill_cache(record);
 	return exit_status(record, status);
 }
 
+/* As in perf, the command line has the path of the command first. Returns 0 or -ENOMEM. */
+static int make_command_line(struct record_options *options)
+{
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	options->command_line = calloc(options->argc + 2, sizeof(*options->command_line));
+	if (!options->command_line)
+		return -ENOMEM;
+	if (length < 0)
+		length = snprintf(self, sizeof(self), "perch");
+	self[length] = 0;
+	memcpy(options->command_line + 1, options->argv, options->argc * sizeof(*options->argv));
+	options->command_line[0] = strdup(self);
+	return options->command_line[0] ? 0 : -ENOMEM;
+}
+
 static void clear(struct record *record)
 {
-	perch_sampler_close(record->sampler);
+	perch_recorder_close(record->recorder);
 	if (record->signals >= 0)
 		close(record->signals);
-	perch__recorder_rings_clear(&record->rings);
-	perch__recorder_scan_clear(&record->scan);
-	perch__recorder_sideband_clear(&record->sideband);
-	free(record->early.bytes);
-	perch__recorder_lost_clear(&record->lost);
-	record_clear_files(&record->files, record->options);
 }
 
 static int run_command(struct record_options *options)
@@ -271,11 +283,13 @@ static int run_command(struct record_options *options)
 	int status;
 
 	if (!record)
-		return cli_no_memory(RECORD_COMMAND);
+		return cli_no_memory(options->command);
 	record->options = options;
 	record->plan = &plan;
 	record->signals = record->program.go = -1;
-	status = record_to_pipe(options) ? 0 : check_output(options->output);
+	status = record_to_pipe(options) ? 0 : check_output(options);
+	if (!status && make_command_line(options) < 0)
+		status = cli_no_memory(options->command);
 	if (!status)
 		status = record_make_plan(&plan, options);
 	if (!status)
@@ -288,7 +302,7 @@ static int run_command(struct record_options *options)
 
 int perch_cmd_record(int argc, char **argv)
 {
-	struct record_options options = { .argc = argc, .argv = argv };
+	struct record_options options = { .command = "record", .argc = argc, .argv = argv };
 	struct cli_shown_calls shown;
 	struct perch_error err;
 	int first, status;
@@ -298,7 +312,7 @@ int perch_cmd_record(int argc, char **argv)
 		return status;
 	cli_show_calls(&shown, &options.verbose);
 	if (perch_machine_new(&options.machine, NULL, &shown.calls, &err) < 0)
-		return cli_error(RECORD_COMMAND, &err);
+		return cli_error(options.command, &err);
 	/* the user waits for one complete answer */
 	perch_machine_set_probing(options.machine, true);
 	perch_machine_set_demangle(options.machine, perch_demangle);
@@ -307,7 +321,7 @@ int perch_cmd_record(int argc, char **argv)
 		options.program_argv = argv + first;
 	status = record_check(&options);
 	if (!status)
-		status = cli_check_filter(RECORD_COMMAND, options.machine);
+		status = cli_check_filter(options.command, options.machine);
 	if (!status && !options.dry_run)
 		status = run_command(&options);
 	record_clear_options(&options);

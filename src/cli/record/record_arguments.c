@@ -15,8 +15,9 @@
 
 /* Calls take() with each word of a list until it fails. take() prints its errors.
  */
-static int each_word(const char *option, const char *list,
-		     int (*take)(void *context, const char *word), void *context)
+static int each_word(const char *command, const char *option, const char *list,
+		     int (*take)(const char *command, const char *word, uint64_t *mask),
+		     uint64_t *mask)
 {
 	const char *whole = list;
 	char word[64];
@@ -27,11 +28,11 @@ static int each_word(const char *option, const char *list,
 		snprintf(word, sizeof(word), "%.*s",
 			 (int)(length < sizeof(word) ? length : sizeof(word) - 1), list);
 		if (!length || length >= sizeof(word)) {
-			cli_usage_error(RECORD_COMMAND, "%s %s: %s word in the list", option, whole,
+			cli_usage_error(command, "%s %s: %s word in the list", option, whole,
 					length ? "too long a" : "an empty");
 			return -EINVAL;
 		}
-		if (take(context, word) < 0)
+		if (take(command, word, mask) < 0)
 			return -EINVAL;
 		if (!list[length])
 			return 0;
@@ -77,7 +78,7 @@ int record_set_clock(void *value, const char *text, bool negated)
 			return 0;
 		}
 	cli_usage_error(
-		RECORD_COMMAND,
+		options->command,
 		"-k %s is not a clock: use monotonic, monotonic_raw, realtime, boottime, tai, or a "
 		"number of one of them",
 		text);
@@ -85,7 +86,7 @@ int record_set_clock(void *value, const char *text, bool negated)
 }
 
 /* The names are perf's. */
-static int add_branch(void *context, const char *word)
+static int add_branch(const char *command, const char *word, uint64_t *mask)
 {
 	static const struct {
 		const char *name;
@@ -115,11 +116,11 @@ static int add_branch(void *context, const char *word)
 
 	for (size_t i = 0; i < CLI_NR(types); i++)
 		if (!strcmp(word, types[i].name)) {
-			*(uint64_t *)context |= types[i].bits;
+			*mask |= types[i].bits;
 			return 0;
 		}
 	cli_usage_error(
-		RECORD_COMMAND,
+		command,
 		"no branch type '%s': use any, any_call, any_ret, ind_call, ind_jmp, call, cond, in_tx, "
 		"no_tx, abort_tx, stack, and u, k, hv, save_type, priv, hw_index, no_flags, no_cycles, counter",
 		word);
@@ -137,7 +138,7 @@ int record_set_branches(void *value, const char *text, bool negated)
 	options->branches = 0;
 	if (negated)
 		return 0;
-	if (each_word("-j", text, add_branch, &options->branches) < 0)
+	if (each_word(options->command, "-j", text, add_branch, &options->branches) < 0)
 		return -EINVAL;
 	if (!(options->branches & ~not_types))
 		options->branches |= PERCH_SAMPLE_BRANCH_ANY; /* "u": any branch in user space */
@@ -149,7 +150,7 @@ int record_set_map_ids(void *value, const char *text, bool negated)
 	struct record_options *options = value;
 
 	(void)text;
-	options->map_ids = negated ? RECORD_NO_IDS : RECORD_IDS_OF_KERNEL;
+	options->map_ids = negated ? PERCH_RECORDER_NO_IDS : PERCH_RECORDER_IDS_OF_KERNEL;
 	return 0;
 }
 
@@ -197,17 +198,17 @@ static uint64_t all_registers(void)
 	return mask;
 }
 
-static int add_register(void *context, const char *word)
+static int add_register(const char *command, const char *word, uint64_t *mask)
 {
 	for (unsigned int i = 0; i < 64; i++) {
 		const char *name = register_name(i);
 
 		if (name && !strcasecmp(word, name)) {
-			*(uint64_t *)context |= 1ull << i;
+			*mask |= 1ull << i;
 			return 0;
 		}
 	}
-	cli_usage_error(RECORD_COMMAND,
+	cli_usage_error(command,
 			"no register '%s': -I? and --user-regs=? list those of this machine", word);
 	return -EINVAL;
 }
@@ -229,7 +230,8 @@ __attribute__((noreturn)) static void list_registers(void)
 }
 
 /* Parses names such as "ax,ip", or a mask such as 0x101. text NULL is all registers. */
-static int set_registers(uint64_t *mask, const char *option, const char *text, bool negated)
+static int set_registers(const struct record_options *options, uint64_t *mask, const char *option,
+			 const char *text, bool negated)
 {
 	char *end;
 
@@ -239,7 +241,7 @@ static int set_registers(uint64_t *mask, const char *option, const char *text, b
 	if (text && !strcmp(text, "?"))
 		list_registers();
 	if (!all_registers()) {
-		cli_usage_error(RECORD_COMMAND,
+		cli_usage_error(options->command,
 				"%s: this version does not have the registers of this architecture",
 				option);
 		return -EINVAL;
@@ -249,31 +251,33 @@ static int set_registers(uint64_t *mask, const char *option, const char *text, b
 		return 0;
 	}
 	if (strncmp(text, "0x", 2))
-		return each_word(option, text, add_register, mask);
+		return each_word(options->command, option, text, add_register, mask);
 	errno = 0;
 	*mask = strtoull(text, &end, 16);
 	if (!errno && !*end && *mask)
 		return 0;
-	cli_usage_error(RECORD_COMMAND, "%s %s: not a register mask", option, text);
+	cli_usage_error(options->command, "%s %s: not a register mask", option, text);
 	return -EINVAL;
 }
 
 int record_set_user_registers(void *value, const char *text, bool negated)
 {
-	return set_registers(&((struct record_options *)value)->regs_user, "--user-regs", text,
-			     negated);
+	struct record_options *options = value;
+
+	return set_registers(options, &options->regs_user, "--user-regs", text, negated);
 }
 
 int record_set_intr_registers(void *value, const char *text, bool negated)
 {
-	return set_registers(&((struct record_options *)value)->regs_intr, "--intr-regs", text,
-			     negated);
+	struct record_options *options = value;
+
+	return set_registers(options, &options->regs_intr, "--intr-regs", text, negated);
 }
 
-static int delay_error(const char *text)
+static int delay_error(const struct record_options *options, const char *text)
 {
 	cli_usage_error(
-		RECORD_COMMAND,
+		options->command,
 		"-D %s: use milliseconds, -1, or ascending windows such as 10-20,30-40 (at most %d)",
 		text, RECORD_MAX_WINDOW_TIMES / 2);
 	return -EINVAL;
@@ -306,7 +310,7 @@ int record_set_delay(void *value, const char *text, bool negated)
 	if (negated || !strcmp(text, "-1"))
 		return 0;
 	if (!take_time(options, &at))
-		return delay_error(text);
+		return delay_error(options, text);
 	if (!*at) {
 		options->delayed = options->window_ms[0] != 0;
 		options->nr_window_times = options->delayed;
@@ -314,11 +318,11 @@ int record_set_delay(void *value, const char *text, bool negated)
 	}
 	for (;;) {
 		if (*at++ != '-' || !take_time(options, &at))
-			return delay_error(text);
+			return delay_error(options, text);
 		if (!*at)
 			return 0;
 		if (*at++ != ',' || !take_time(options, &at))
-			return delay_error(text);
+			return delay_error(options, text);
 	}
 }
 
@@ -351,7 +355,8 @@ int record_set_max_size(void *value, const char *text, bool negated)
 	if (negated ||
 	    (!parse_size(text, &options->max_bytes, &unit) && unit && options->max_bytes))
 		return 0;
-	cli_usage_error(RECORD_COMMAND, "--max-size %s: not a size such as 512K, 10M or 2G", text);
+	cli_usage_error(options->command, "--max-size %s: not a size such as 512K, 10M or 2G",
+			text);
 	return -EINVAL;
 }
 
@@ -387,7 +392,7 @@ int record_set_switch(void *value, const char *text, bool negated)
 	if (!parse_size(text, &options->switch_bytes, &unit) && unit && options->switch_bytes)
 		return 0;
 	cli_usage_error(
-		RECORD_COMMAND,
+		options->command,
 		"--switch-output=%s: use signal, a size such as 10M, or a time such as 30s, 5m, 2h",
 		text);
 	return -EINVAL;
@@ -411,7 +416,7 @@ int record_set_priority(void *value, const char *text, bool negated)
 
 	options->realtime = 0;
 	if (!negated && !parse_number(text, MOST, &priority)) {
-		cli_usage_error(RECORD_COMMAND, "-r %s: not a real-time priority from 1 to %d",
+		cli_usage_error(options->command, "-r %s: not a real-time priority from 1 to %d",
 				text, MOST);
 		return -EINVAL;
 	}
@@ -426,7 +431,7 @@ int record_set_max_files(void *value, const char *text, bool negated)
 	options->max_files = 0;
 	if (negated || parse_number(text, 1 << 20, &options->max_files))
 		return 0;
-	cli_usage_error(RECORD_COMMAND,
+	cli_usage_error(options->command,
 			"--switch-max-files %s: not a number of files from 1 to 1048576", text);
 	return -EINVAL;
 }
@@ -458,7 +463,7 @@ int record_set_call_graph(void *value, const char *text, bool negated)
 	options->defer_chains = false;
 	for (size_t i = 0; text && !negated; i++) {
 		if (i == CLI_NR(modes)) {
-			cli_usage_error(RECORD_COMMAND,
+			cli_usage_error(options->command,
 					"--call-graph %s: use fp[,defer], dwarf[,SIZE], lbr or no",
 					text);
 			return -EINVAL;
@@ -477,7 +482,7 @@ int record_set_call_graph(void *value, const char *text, bool negated)
 	if (options->call_graph != PERCH_CALL_GRAPH_DWARF ||
 	    parse_size(comma + 1, &bytes, &unit) < 0 || !bytes || bytes > 65528) {
 		cli_usage_error(
-			RECORD_COMMAND,
+			options->command,
 			"--call-graph %s: only dwarf has a size, from 1 to 65528 bytes of stack, "
 			"and only fp has defer",
 			text);
@@ -501,7 +506,7 @@ int record_set_period(void *value, const char *text, bool negated)
 	if (!errno && end != text && !*end && text[0] != '-' && options->period &&
 	    !(options->period >> 63))
 		return 0;
-	cli_usage_error(RECORD_COMMAND, "-c %s: %s", text,
+	cli_usage_error(options->command, "-c %s: %s", text,
 			!errno && end != text && !*end && !options->period
 				? "the period must be above 0; -n records no samples"
 				: "not a number of events from 1 to 2^63-1");
@@ -521,7 +526,7 @@ int record_set_pages(void *value, const char *text, bool negated)
 	if (negated)
 		return 0;
 	if (parse_size(text, &number, &unit) < 0 || !number || number > 1ull << 40) {
-		cli_usage_error(RECORD_COMMAND,
+		cli_usage_error(options->command,
 				"-m %s: not a number of pages or a size such as 512K or 4M", text);
 		return -EINVAL;
 	}
@@ -540,15 +545,15 @@ int record_set_cgroups(void *value, const char *text, bool negated)
 	struct record_options *options = value;
 
 	if (negated) {
-		cli_usage_error(RECORD_COMMAND, "--cgroup cannot be negated");
+		cli_usage_error(options->command, "--cgroup cannot be negated");
 		return -EINVAL;
 	}
 	if (!options->events.nr) {
-		cli_usage_error(RECORD_COMMAND,
+		cli_usage_error(options->command,
 				"-G applies to the preceding events: put an -e before it");
 		return -EINVAL;
 	}
-	return cli_assign_cgroups(RECORD_COMMAND, &options->cgroups, text, options->events.nr)
+	return cli_assign_cgroups(options->command, &options->cgroups, text, options->events.nr)
 		       ? -EINVAL
 		       : 0;
 }

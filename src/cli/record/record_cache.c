@@ -11,43 +11,43 @@
 #include "build_id_cache.h"
 #include "record.h"
 
+#define MAX_ROOTS 32
+
 /* Opens a file that is pinned since it was mapped. */
 static int open_pinned(const void *context, const struct perch_dso *dso)
 {
-	const struct recorder_scan *scan = context;
-
-	return perch__recorder_open_pinned(&scan->pinned, &scan->dsos, dso->path, dso->build_id,
-					   dso->build_id_size);
+	return perch_recorder_open_mapped(context, dso);
 }
 
 /* Makes the symbols of the root directories of processes. Returns their number. */
-static size_t open_roots(const struct recorder_pinned *pinned,
-			 struct perch_symbols *root[RECORDER_MAX_ROOTS])
+static size_t open_roots(const struct perch_recorder *recorder,
+			 struct perch_symbols *root[MAX_ROOTS])
 {
 	struct perch_symbols_options options = { 0 };
 	char path[32];
 	size_t nr = 0;
+	int fd;
 
 	options.root = path;
-	for (size_t i = 0; i < pinned->nr_roots; i++) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", pinned->root[i].fd);
+	for (size_t i = 0; nr < MAX_ROOTS && (fd = perch_recorder_root(recorder, i)) >= 0; i++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		nr += !perch_symbols_new(&root[nr], &options, NULL);
 	}
 	return nr;
 }
 
 static int fill(const struct cli_cache *cache, const char *path, struct cli_cache_missing *missing,
-		const struct recorder_scan *scan, struct perch_error *err)
+		const struct perch_recorder *recorder, struct perch_error *err)
 {
-	struct perch_symbols *root[RECORDER_MAX_ROOTS];
-	struct cli_cache_opener opener = { .open = open_pinned, .context = scan, .root = root };
+	struct perch_symbols *root[MAX_ROOTS];
+	struct cli_cache_opener opener = { .open = open_pinned, .context = recorder, .root = root };
 	const struct perch_session_options options = { .symbols.verified_only = true };
 	struct perch_session *session;
 	int rc = perch_session_open(&session, path, &options, err);
 
 	if (rc)
 		return rc;
-	opener.nr_roots = open_roots(&scan->pinned, root);
+	opener.nr_roots = open_roots(recorder, root);
 	rc = cli_cache_fill(cache, session, true, missing, &opener, err);
 	for (size_t i = 0; i < opener.nr_roots; i++)
 		perch_symbols_free(root[i]);
@@ -66,27 +66,29 @@ void record_fill_cache(const struct record *record)
 	const struct record_options *options = record->options;
 	struct cli_cache_missing missing = { 0 };
 	struct perch_error err;
+	struct perch_recorder_stats stats;
 	struct cli_cache cache;
 	struct stat status;
 
-	if (!record_fills_cache(options) || record->files.failed || !record->scan.samples ||
+	perch_recorder_get_stats(record->recorder, &stats);
+	if (!record_fills_cache(options) || record->failed || !stats.samples ||
 	    stat(options->output, &status) || !S_ISREG(status.st_mode))
 		return;
 	/* services and users without a home directory have no cache, and need no message each time
 	 */
 	if (cli_cache_open(&cache, true, &err)) {
 		if (options->verbose)
-			cli_error(RECORD_COMMAND, &err);
+			cli_error(record->options->command, &err);
 		return;
 	}
-	if (fill(&cache, options->output, &missing, &record->scan, &err))
+	if (fill(&cache, options->output, &missing, record->recorder, &err))
 		cli_note(
-			RECORD_COMMAND,
+			record->options->command,
 			"%s. The recording is complete, but names of programs that are built again "
 			"will be missing",
 			err.message);
 	if (!options->quiet)
-		cli_cache_print_missing(RECORD_COMMAND, &missing,
+		cli_cache_print_missing(record->options->command, &missing,
 					"Do not delete such files, and keep containers running, "
 					"until perch record ends; or report with --symfs and a "
 					"copy of the files");

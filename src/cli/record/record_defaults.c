@@ -6,8 +6,6 @@
 #include "config_file.h"
 #include "record.h"
 
-const char *record_command = "record";
-
 static bool set_mode(struct record_options *options, const char *value)
 {
 	static const struct {
@@ -59,7 +57,7 @@ bool record_takes_variable(const char *name, const char *value)
 int record_set_defaults(struct record_options *options)
 {
 	struct cli_config config;
-	int status = cli_config_read(&config, RECORD_COMMAND);
+	int status = cli_config_read(&config, options->command);
 
 	options->default_mode = PERCH_CALL_GRAPH_FP;
 	for (size_t i = 0; i < CLI_NR(variables) && !status; i++) {
@@ -67,7 +65,7 @@ int record_set_defaults(struct record_options *options)
 		const struct cli_config_item *item = cli_config_find(&config, name);
 
 		if (item && !variables[i].set(options, item->value))
-			cli_note(RECORD_COMMAND, "%s:%u: %s: expected %s; the line is not used",
+			cli_note(options->command, "%s:%u: %s: expected %s; the line is not used",
 				 config.path, item->line, name,
 				 cli_variable_find(name, strlen(name))->values);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -67,7 +68,7 @@ static void end_by_failed_wait(struct record *record, const char *what, int erro
 			"the recording ends: cannot wait for %s: %s", what, strerror(error));
 	perch_error_remedy(&err, "a filter of system calls (seccomp) may refuse it: allow poll(2) "
 				 "and wait4(2) where it is set");
-	cli_error(RECORD_COMMAND, &err);
+	cli_error(record->options->command, &err);
 	record->wait_failed = true;
 }
 
@@ -113,6 +114,15 @@ static bool take_signals(struct record *record)
 	return record->ended_by || record->program_ended;
 }
 
+static int64_t ms_since_start(const struct record *record)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)(now.tv_sec - record->start.tv_sec) * 1000 +
+	       (now.tv_nsec - record->start.tv_nsec) / 1000000;
+}
+
 /*
  * Enables and disables the events at the times of -D. Returns the milliseconds until the next of
  * these times, at most FLUSH_MS.
@@ -120,11 +130,11 @@ static bool take_signals(struct record *record)
 static int switch_windows(struct record *record)
 {
 	const struct record_options *options = record->options;
-	int flush = record_ms_since_start(record) < FLUSH_MS ? FIRST_FLUSH_MS : FLUSH_MS;
+	int flush = ms_since_start(record) < FLUSH_MS ? FIRST_FLUSH_MS : FLUSH_MS;
 
 	while (record->next_window_time < options->nr_window_times) {
-		int64_t left = options->window_ms[record->next_window_time] -
-			       record_ms_since_start(record);
+		int64_t left =
+			options->window_ms[record->next_window_time] - ms_since_start(record);
 
 		if (left > 0)
 			return left < flush ? (int)left : flush;
@@ -141,12 +151,12 @@ static int switch_windows(struct record *record)
 static bool is_full(struct record *record)
 {
 	const struct record_options *options = record->options;
-	struct perch_writer *writer = record->files.writer;
 
-	if (!options->max_bytes || !writer || perch_writer_size(writer) < options->max_bytes)
+	if (!options->max_bytes || perch_recorder_file_size(record->recorder) < options->max_bytes)
 		return false;
 	if (!options->quiet)
-		cli_note(RECORD_COMMAND, "the recording ends: the file has reached --max-size");
+		cli_note(record->options->command,
+			 "the recording ends: the file has reached --max-size");
 	record->full = true;
 	return true;
 }
@@ -186,6 +196,12 @@ static void find_removed_events(struct record *record)
 			record->without_events = plan->threads[i];
 }
 
+/* *sleep_ms becomes at most the time until it is time for another file. */
+static bool switch_due(const struct record *record, int *sleep_ms)
+{
+	return perch_recorder_file_due(record->recorder, sleep_ms) || record->switch_requested;
+}
+
 /*
  * Waits for data or a signal. Returns false if the recording ends. SIGCHLD reports the exit of the
  * program, the sampler that of other targets.
@@ -203,7 +219,7 @@ static bool wait_for_data(struct record *record)
 	if (ended || is_full(record))
 		return false;
 	sleep_ms = switch_windows(record);
-	if (record_switch_due(record, &sleep_ms))
+	if (switch_due(record, &sleep_ms))
 		sleep_ms = 0;
 	nr = poll(polls, 2, sleep_ms);
 	if (nr < 0 && errno != EINTR) {
@@ -214,10 +230,61 @@ static bool wait_for_data(struct record *record)
 	return !(polls[0].revents && take_signals(record));
 }
 
-static ssize_t write_round(struct record *record)
+static void print_wakeups(struct record *record, const char *before, const char *after)
 {
-	return perch__recorder_write_round(&record->rings, &record->scan, record->files.writer,
-					   &record->err);
+	if (!record->options->quiet)
+		fprintf(stderr, "[ perch record: %s %" PRIu64 " %s ]\n", before, record->wakeups,
+			after);
+	record->wakeups = 0;
+}
+
+/* Prints the numbers of a file that has ended. */
+static void report_samples(struct record *record)
+{
+	struct perch_recorder_stats stats;
+
+	perch_recorder_get_stats(record->recorder, &stats);
+	record->only_overwritten = !stats.samples && stats.overwritten;
+	if (!record->options->quiet)
+		record_print_samples(record);
+}
+
+/* Ends the file, or writes a snapshot. */
+static int end_file(struct record *record)
+{
+	const struct record_options *options = record->options;
+	int rc = perch_recorder_end_file(record->recorder, &record->err);
+
+	if (rc < 0)
+		return rc;
+	if (options->switch_by && !options->quiet)
+		record_print_dump(record);
+	if (options->switch_by || options->overwrite)
+		report_samples(record);
+	return 0;
+}
+
+/*
+ * If a snapshot cannot be written, the recording continues: the next one may succeed when the disk
+ * has space again. A recording into several files ends, because records would be missing.
+ */
+static int switch_file(struct record *record)
+{
+	int rc;
+
+	record->switch_requested = false;
+	print_wakeups(record, "dump data: Woken up", "times");
+	rc = end_file(record);
+	if (rc >= 0) {
+		if (!record->options->quiet)
+			record_print_warnings(record);
+		return perch_recorder_next_file(record->recorder, &record->err);
+	}
+	if (!record->options->overwrite)
+		return rc;
+	cli_error(record->options->command, &record->err);
+	record->failed = true;
+	return 0;
 }
 
 int record_loop(struct record *record)
@@ -227,12 +294,36 @@ int record_loop(struct record *record)
 	while (rc >= 0 && wait_for_data(record)) {
 		int sleep_ms = FLUSH_MS;
 
-		rc = write_round(record);
-		if (rc >= 0 && record_switch_due(record, &sleep_ms))
-			rc = record_switch(record);
+		rc = perch_recorder_write(record->recorder, &record->err);
+		if (rc >= 0 && switch_due(record, &sleep_ms))
+			rc = switch_file(record);
 	}
-	if (rc < 0)
-		return (int)rc;
-	perch_sampler_disable(record->sampler, NULL);
-	return (int)write_round(record);
+	return rc < 0 ? (int)rc : perch_recorder_stop(record->recorder, &record->err);
+}
+
+int record_end(struct record *record)
+{
+	const struct record_options *options = record->options;
+	struct perch_recorder_stats stats;
+	int rc;
+
+	perch_recorder_get_stats(record->recorder, &stats);
+	if (!options->overwrite && !stats.open)
+		return CLI_EXIT_FAILURE;
+	print_wakeups(record, "Woken up", "times to write data");
+	rc = end_file(record);
+	if (rc < 0 && record->failed && !options->overwrite)
+		cli_note(record->options->command,
+			 "the machine, the command line and the build ids could not "
+			 "be written either");
+	else if (rc < 0)
+		cli_error(record->options->command, &record->err);
+	if (rc < 0 && options->overwrite)
+		return CLI_EXIT_FAILURE; /* there is no file to report about */
+	if (!options->quiet) {
+		record_print_warnings(record);
+		record_print_missing(record);
+		record_print_file(record);
+	}
+	return rc < 0 || record->failed ? CLI_EXIT_FAILURE : 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens the events of `perch record`. */
-#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "event_options.h"
 #include "record.h"
@@ -32,23 +32,7 @@ static const struct {
 	[RECORD_PERIOD] = { PERCH_SAMPLE_PERIOD, 0, 0 },
 };
 
-/*
- * On kernels that do not support these, the sampler leaves them out, because no option names them,
- * or because samples have the same contents without them.
- */
-static const struct perch_attr optional = {
-	.ksymbol = 1,
-	.bpf_event = 1,
-	.build_id = 1,
-	.read_format = PERCH_FORMAT_LOST,
-	.branch_sample_type = PERCH_SAMPLE_BRANCH_HW_INDEX,
-	/* --call-graph fp,defer: otherwise user call chains are taken at the sample, as in perf */
-	.defer_callchain = 1,
-	.defer_output = 1,
-};
-
-static void add_flags(struct perch_options *event, const struct record_plan *plan,
-		      const struct record_options *options)
+static void add_flags(struct perch_options *event, const struct record_options *options)
 {
 	for (int i = 0; i < RECORD_NR_CONTENT_FLAGS; i++) {
 		if (!options->flag[i])
@@ -59,15 +43,6 @@ static void add_flags(struct perch_options *event, const struct record_plan *pla
 	}
 	if (options->call_graph == PERCH_CALL_GRAPH_DWARF)
 		event->sample |= contents[RECORD_DATA].sample;
-	for (size_t i = 0; i < plan->events.nr; i++)
-		if (plan->events.event[i].terms.call_graph == PERCH_CALL_GRAPH_DWARF)
-			event->sideband |= contents[RECORD_DATA].sideband;
-	if (!options->flag[RECORD_NO_BPF])
-		event->sideband |= PERCH_SIDEBAND_BPF;
-	if (plan->map_ids == RECORD_IDS_OF_KERNEL)
-		event->sideband |= PERCH_SIDEBAND_BUILD_ID;
-	if (plan->system_wide)
-		event->sample |= PERCH_SAMPLE_CPU;
 }
 
 static void add_branches_and_registers(struct perch_options *event,
@@ -94,14 +69,9 @@ static struct perch_options event_options(const struct record_plan *plan,
 	struct perch_options event = {
 		.period = options->period,
 		.frequency = options->period ? 0 : plan->frequency,
-		.sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME,
-		.read = PERCH_FORMAT_ID | PERCH_FORMAT_LOST,
-		.sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_COMM | PERCH_SIDEBAND_TASK |
-			    PERCH_SIDEBAND_KSYMBOL,
 		.inherit = inherit,
 		.inherit_stat = inherit && options->flag[RECORD_STAT],
 		.enable_on_exec = plan->program_only && !options->delayed,
-		.sample_id_all = 1,
 		.exclude_kernel = options->flag[RECORD_ALL_USER],
 		.exclude_user = options->flag[RECORD_ALL_KERNEL],
 		.exclude_callchain_kernel = options->flag[RECORD_USER_CALLCHAINS],
@@ -110,14 +80,12 @@ static struct perch_options event_options(const struct record_plan *plan,
 		.defer_output = options->defer_chains,
 		.use_clockid = options->use_clock,
 		.clockid = options->use_clock ? options->clock : 0,
-		.optional = &optional,
 		/* the events exclude the kernel then, but kernels differ about call chains */
-		.may = PERCH_MAY_LOSE_TARGETS |
-		       (plan->kernel_forbidden ? PERCH_MAY_EXCLUDE_KERNEL : 0),
+		.may = plan->kernel_forbidden ? PERCH_MAY_EXCLUDE_KERNEL : 0,
 		.machine = options->machine,
 	};
 
-	add_flags(&event, plan, options);
+	add_flags(&event, options);
 	add_branches_and_registers(&event, options);
 	return event;
 }
@@ -141,48 +109,52 @@ static int make_targets(struct perch_targets *targets, const struct record_plan 
 	return rc < 0 || !cpus ? rc : perch_targets_split(targets, cpus, options->machine, err);
 }
 
+/* Where the records go: nowhere without options->output. */
+static void set_output(struct perch_recorder_options *to, const struct record_options *options)
+{
+	if (options->output && record_to_pipe(options))
+		to->fd = STDOUT_FILENO;
+	else
+		to->path = options->output;
+	to->several = options->switch_by != RECORD_ONE_FILE;
+	to->switch_bytes = options->switch_by == RECORD_BY_SIZE ? options->switch_bytes : 0;
+	to->switch_ms = options->switch_by == RECORD_BY_TIME ? options->switch_ms : 0;
+	to->max_files = options->max_files;
+	to->pin_files = options->output && record_fills_cache(options);
+}
+
 /* pid: that of the program. */
-static int try_open(struct perch_sampler **sampler, struct record_plan *plan,
+static int try_open(struct perch_recorder **recorder, struct record_plan *plan,
 		    const struct record_options *options, pid_t pid, struct perch_error *err)
 {
-	struct perch_sampler_options sampler_options = {
-		.event = event_options(plan, options),
-		.ring_pages = options->ring_pages,
-		.overwrite = options->overwrite,
-		.per_thread = options->per_thread,
-		.event_targets = plan->event_targets,
-		.tracking_event = options->delayed || plan->system_wide || plan->cpus.nr,
+	struct perch_recorder_options to = {
+		.sampler = { .event = event_options(plan, options),
+			     .ring_pages = options->ring_pages,
+			     .overwrite = options->overwrite,
+			     .per_thread = options->per_thread,
+			     .event_targets = plan->event_targets },
+		.cycles = plan->by_default ? PERCH_RECORDER_CYCLES_DEFAULT
+					   : PERCH_RECORDER_CYCLES_REPLACED,
+		.disabled = options->delayed,
+		.child = plan->program_only ? pid : 0,
+		.no_kernel = plan->user_only,
+		.no_bpf = options->flag[RECORD_NO_BPF],
+		.no_build_ids = options->no_build_ids,
+		.map_ids = options->map_ids,
+		.argc = options->command_line ? options->argc + 1 : 0,
+		.argv = options->command_line,
 	};
 	struct perch_targets targets = { 0 };
 	int rc = make_targets(&targets, plan, options, pid, err);
 
-	plan->data_mappings = sampler_options.event.sideband & PERCH_SIDEBAND_MMAP_DATA;
+	set_output(&to, options);
 	if (rc >= 0)
-		rc = perch_sampler_open_events(sampler, &plan->events, &targets, &sampler_options,
-					       err);
+		rc = perch_recorder_open_events(recorder, &plan->events, &targets, &to, err);
 	perch_targets_clear(&targets);
 	return rc;
 }
 
-static bool not_on_this_machine(int rc)
-{
-	return rc == -ENOENT || rc == -ENODEV || rc == -EOPNOTSUPP || rc == -ENXIO;
-}
-
-static bool has_core_pmu(struct perch_machine *machine)
-{
-	const struct perch_pmu *pmus;
-	size_t nr;
-
-	if (perch_machine_pmus(machine, &pmus, &nr, NULL))
-		return true; /* unknown */
-	for (size_t i = 0; i < nr; i++)
-		if (pmus[i].core)
-			return true;
-	return false;
-}
-
-static void print_events(const struct perch_sampler *sampler)
+static void print_events(const struct perch_sampler *sampler, const struct record_options *options)
 {
 	const struct perch_attr *attr;
 	const uint64_t *ids;
@@ -193,7 +165,7 @@ static void print_events(const struct perch_sampler *sampler)
 	for (size_t i = 0; (attr = perch_sampler_event(sampler, i, &name, &ids, &nr)); i++) {
 		const struct perch_attr *missing = perch_sampler_missing_features(sampler, i);
 
-		cli_note(RECORD_COMMAND,
+		cli_note(options->command,
 			 "event %s: type %u, config %#llx, %s %llu, sample_type %#llx, "
 			 "flags %#llx, precise_ip %u, %zu descriptors",
 			 name, attr->type, (unsigned long long)attr->config,
@@ -202,12 +174,12 @@ static void print_events(const struct perch_sampler *sampler)
 			 (unsigned long long)attr->sample_type, (unsigned long long)attr->flags,
 			 (unsigned)attr->precise_ip, nr);
 		if (missing)
-			cli_note(RECORD_COMMAND,
+			cli_note(options->command,
 				 "event %s: opened without %s, which this kernel does not support",
 				 name,
 				 perch_format_attr_features(missing, features, sizeof(features)));
 	}
-	cli_note(RECORD_COMMAND, "%zu rings", perch_sampler_rings(sampler));
+	cli_note(options->command, "%zu rings", perch_sampler_rings(sampler));
 }
 
 /* Prints that --call-graph fp,defer has no effect on this kernel. */
@@ -226,14 +198,14 @@ static void print_missing_deferral(const struct perch_sampler *sampler,
 	if (!any)
 		return;
 	perch_machine_release(options->machine, &release, NULL);
-	cli_note(RECORD_COMMAND,
+	cli_note(options->command,
 		 "--call-graph fp,defer needs Linux 6.19 (currently %s): user call chains are "
 		 "taken at each sample, as with -g",
 		 release.text);
 }
 
 static void print_ignored(const struct perch_sampler *sampler, const struct perch_events *events,
-			  struct perch_machine *machine)
+			  const struct record_options *options)
 {
 	const struct perch_attr *attr;
 	const uint64_t *ids;
@@ -241,20 +213,21 @@ static void print_ignored(const struct perch_sampler *sampler, const struct perc
 	size_t nr;
 
 	for (size_t i = 0; (attr = perch_sampler_event(sampler, i, &name, &ids, &nr)); i++)
-		cli_note_ignored(RECORD_COMMAND, name, attr, machine);
+		cli_note_ignored(options->command, name, attr, options->machine);
 	for (size_t i = 0; i < events->nr; i++)
-		cli_note_filter(RECORD_COMMAND, &events->event[i], machine);
+		cli_note_filter(options->command, &events->event[i], options->machine);
 }
 
 /* Prints weak groups that the kernel refused as groups. */
 static void print_broken_groups(const struct perch_sampler *sampler,
-				const struct perch_events *events)
+				const struct perch_events *events,
+				const struct record_options *options)
 {
 	for (size_t i = 0; i < events->nr; i++) {
 		const struct perch_event *event = &events->event[i];
 
 		if (event->leader != (int)i && perch_sampler_leader(sampler, i) == i)
-			cli_note(RECORD_COMMAND,
+			cli_note(options->command,
 				 "'%s' is not grouped: its weak group does not fit the PMU",
 				 event->name);
 	}
@@ -282,7 +255,7 @@ static void print_uninherited_groups(const struct perch_sampler *sampler,
 			continue;
 		perch_machine_release(options->machine, &release, NULL);
 		cli_note(
-			RECORD_COMMAND,
+			options->command,
 			"%s (S) does not record new threads and child processes: the kernel inherits "
 			"such groups since Linux 6.13 (currently %s), groups without S always",
 			name, release.text);
@@ -290,7 +263,8 @@ static void print_uninherited_groups(const struct perch_sampler *sampler,
 }
 
 /* The user has not written the default event, so the message does not name it. */
-static int default_open_error(const struct record_plan *plan, struct perch_error *err)
+static int default_open_error(const struct record_plan *plan, const struct record_options *options,
+			      struct perch_error *err)
 {
 	const char *name = plan->events.event[0].name;
 	size_t length = strlen(name);
@@ -300,7 +274,7 @@ static int default_open_error(const struct record_plan *plan, struct perch_error
 		snprintf(message, sizeof(message), "%s", err->message + length + 2);
 		memcpy(err->message, message, sizeof(message));
 	}
-	return cli_open_error(RECORD_COMMAND, err);
+	return cli_open_error(options->command, err);
 }
 
 void record_raise_descriptor_limit(void)
@@ -313,40 +287,24 @@ void record_raise_descriptor_limit(void)
 	}
 }
 
-int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan,
-			const struct record_options *options, pid_t program)
+int record_open(struct perch_recorder **recorder, struct record_plan *plan,
+		const struct record_options *options, pid_t program)
 {
-	bool by_default = !plan->events.nr;
+	const struct perch_sampler *sampler;
 	struct perch_error err;
-	int rc;
 
-	if (by_default && record_plan_default_event(plan, options))
-		return CLI_EXIT_FAILURE;
-	rc = try_open(sampler, plan, options, program, &err);
-	/* without a core PMU, cycles fail with every clock */
-	if (rc == -EINVAL && err.cause == PERCH_CAUSE_CLOCKID_NMI &&
-	    !has_core_pmu(options->machine))
-		rc = -ENOENT;
-	/* -EOPNOTSUPP may be about the precision, which the user can change */
-	if (not_on_this_machine(rc) && (by_default || rc != -EOPNOTSUPP) &&
-	    record_plan_replace_cycles(plan)) {
-		plan->default_replaced = true;
-		rc = try_open(sampler, plan, options, program, &err);
-	}
-	/* err.next is the predicted next refusal, which the replacement would get */
-	if (rc < 0 && by_default && !plan->default_replaced && err.next[0] &&
-	    record_plan_replace_cycles(plan))
-		rc = try_open(sampler, plan, options, program, &err);
-	if (rc < 0)
-		return by_default ? default_open_error(plan, &err)
-				  : cli_open_error(RECORD_COMMAND, &err);
+	if (try_open(recorder, plan, options, program, &err) < 0)
+		return plan->by_default ? default_open_error(plan, options, &err)
+					: cli_open_error(options->command, &err);
+	plan->default_replaced = perch_recorder_replaced_cycles(*recorder);
+	sampler = perch_recorder_sampler(*recorder);
 	if (options->verbose)
-		print_events(*sampler);
+		print_events(sampler, options);
 	if (!options->quiet) {
-		print_missing_deferral(*sampler, plan, options);
-		print_broken_groups(*sampler, &plan->events);
-		print_uninherited_groups(*sampler, plan, options);
-		print_ignored(*sampler, &plan->events, options->machine);
+		print_missing_deferral(sampler, plan, options);
+		print_broken_groups(sampler, &plan->events, options);
+		print_uninherited_groups(sampler, plan, options);
+		print_ignored(sampler, &plan->events, options);
 	}
 	return 0;
 }

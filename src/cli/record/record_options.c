@@ -20,7 +20,7 @@ static int add_events(void *value, const char *text, bool negated)
 	struct record_options *options = value;
 
 	(void)negated;
-	return cli_add_events(RECORD_COMMAND, &options->events, &options->last_events, text,
+	return cli_add_events(options->command, &options->events, &options->last_events, text,
 			      options->machine);
 }
 
@@ -29,7 +29,7 @@ static int add_event_file(void *value, const char *path, bool negated)
 	struct record_options *options = value;
 
 	(void)negated;
-	return cli_add_event_file(RECORD_COMMAND, &options->events, &options->last_events, path,
+	return cli_add_event_file(options->command, &options->events, &options->last_events, path,
 				  options->machine);
 }
 
@@ -38,7 +38,7 @@ static int set_filter(void *value, const char *text, bool negated)
 	struct record_options *options = value;
 
 	(void)negated;
-	return cli_add_filter(RECORD_COMMAND, &options->events, options->last_events, text,
+	return cli_add_filter(options->command, &options->events, options->last_events, text,
 			      options->machine);
 }
 
@@ -207,17 +207,17 @@ static int check_pipe(const struct record_options *options)
 	if (!record_to_pipe(options))
 		return 0;
 	if (options->switch_by || options->overwrite)
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "-o - (one recording, written while it is made) and %s "
 				       "exclude each other: name a file with -o",
 				       options->overwrite ? "--overwrite" : "--switch-output");
 	/* another file would get its descriptor */
 	if (fcntl(STDOUT_FILENO, F_GETFD) < 0)
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "-o -: standard output is closed: pipe it to a command, or "
 				       "name a file");
 	if (isatty(STDOUT_FILENO))
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "-o -: standard output is a terminal, which cannot show a "
 				       "recording: pipe it to a command, or name a file");
 	return 0;
@@ -229,28 +229,29 @@ static int check_files(const struct record_options *options)
 
 	if (options->overwrite && options->switch_by == RECORD_BY_SIZE)
 		return cli_usage_error(
-			RECORD_COMMAND,
+			options->command,
 			"--overwrite and --switch-output=SIZE exclude each other, as no file grows: "
 			"use --switch-output=signal, or a time such as 30s");
 	if (options->overwrite && options->max_bytes)
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "--overwrite and --max-size exclude each other: "
 				       "the size of the rings (-m) limits the size of a snapshot");
 	if (options->overwrite && options->flag[RECORD_SWITCHES])
 		return cli_usage_error(
-			RECORD_COMMAND,
+			options->command,
 			"--overwrite and --switch-events exclude each other: record the event "
 			"context-switches or sched:sched_switch instead");
 	if (options->overwrite && options->defer_chains)
 		return cli_usage_error(
-			RECORD_COMMAND,
+			options->command,
 			"--overwrite and --call-graph fp,defer exclude each other: the rings keep "
 			"samples without their user call chains; use --call-graph fp");
 	if (options->max_files && !options->switch_by)
-		return cli_usage_error(RECORD_COMMAND, "--switch-max-files needs --switch-output");
+		return cli_usage_error(options->command,
+				       "--switch-max-files needs --switch-output");
 	if (options->switch_by && !stat(options->output, &status) && S_ISCHR(status.st_mode))
 		return cli_usage_error(
-			RECORD_COMMAND,
+			options->command,
 			"--switch-output writes several files, but -o %s is a device",
 			options->output);
 	return 0;
@@ -259,29 +260,30 @@ static int check_files(const struct record_options *options)
 int record_check_samples(const struct record_options *options)
 {
 	if (options->frequency_text && options->period)
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "-F (samples per second) and -c (events per sample) "
 				       "exclude each other: choose one");
 	if (options->flag[RECORD_NO_SAMPLES] && (options->frequency_text || options->period))
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "-n (no samples) and %s exclude each other: choose one",
 				       options->period ? "-c" : "-F");
 	if (options->flag[RECORD_STAT] && (options->no_inherit || options->per_thread))
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "-s (counts of each thread) and %s (no new threads) "
 				       "exclude each other: choose one",
 				       options->no_inherit ? "-i" : "--per-thread");
 	if (options->flag[RECORD_ALL_USER] && options->flag[RECORD_ALL_KERNEL])
 		return cli_usage_error(
-			RECORD_COMMAND,
+			options->command,
 			"--all-user and --all-kernel exclude each other: choose one");
 	if (options->defer_chains && options->flag[RECORD_KERNEL_CALLCHAINS])
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "--call-graph fp,defer (user call chains are written later) "
 				       "and --kernel-callchains exclude each other: choose one");
 	if (options->flag[RECORD_USER_CALLCHAINS] && options->flag[RECORD_KERNEL_CALLCHAINS])
-		return cli_usage_error(RECORD_COMMAND, "--user-callchains and --kernel-callchains "
-						       "exclude each other: choose one");
+		return cli_usage_error(options->command,
+				       "--user-callchains and --kernel-callchains "
+				       "exclude each other: choose one");
 	return 0;
 }
 
@@ -291,17 +293,17 @@ static int check_latency(struct record_options *options)
 	if (!options->latency)
 		return 0;
 	if (options->target.all_cpus || options->target.cpu_list)
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "%s and --latency exclude each other: the latency of a "
 				       "program depends on its own threads, on all CPUs; name a "
 				       "program, or add -p PID",
 				       options->target.all_cpus ? "-a" : "-C");
 	if (options->overwrite)
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "--overwrite and --latency exclude each other: the rings "
 				       "lose the context switches that latencies need");
 	if (options->no_inherit)
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "-i (no new threads) and --latency exclude each other: the "
 				       "latency depends on all threads that run");
 	options->flag[RECORD_SWITCHES] = true;
@@ -314,17 +316,18 @@ static int check_target(const struct record_options *options)
 	bool system_wide = cli_target_system_wide(target);
 
 	if (options->cgroups.nr && !system_wide)
-		return cli_usage_error(RECORD_COMMAND, "-G needs CPUs: add -a or -C CPUS");
+		return cli_usage_error(options->command, "-G needs CPUs: add -a or -C CPUS");
 	if (options->per_thread && (system_wide || target->cpu_list))
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "--per-thread (rings of threads) and %s (rings of CPUs) "
 				       "exclude each other: choose one",
 				       target->cpu_list ? "-C" : "-a");
 	if (options->per_thread && options->overwrite)
-		return cli_usage_error(RECORD_COMMAND, "--per-thread and --overwrite exclude each "
-						       "other: choose one");
+		return cli_usage_error(options->command,
+				       "--per-thread and --overwrite exclude each "
+				       "other: choose one");
 	if (!target->pids && !target->tids && !system_wide && !options->program_argv)
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "nothing to record: name a program, or add -p PID or -a");
 	return 0;
 }
@@ -337,18 +340,18 @@ int record_check(struct record_options *options)
 	if (!options->output)
 		options->output = "perf.data";
 	if (!*options->output)
-		return cli_usage_error(RECORD_COMMAND, "-o has an empty name: name a file");
+		return cli_usage_error(options->command, "-o has an empty name: name a file");
 	if (check_pipe(options) || check_files(options))
 		return CLI_EXIT_USAGE;
 	/* the kernel maps no ring of an inherited event on any CPU */
 	options->no_inherit |= options->per_thread;
 	if (options->no_build_ids)
-		options->map_ids = RECORD_NO_IDS;
+		options->map_ids = PERCH_RECORDER_NO_IDS;
 	if (options->rounded_pages && !options->quiet)
-		cli_note(RECORD_COMMAND, "-m is rounded up to %zu pages, a power of two",
+		cli_note(options->command, "-m is rounded up to %zu pages, a power of two",
 			 options->ring_pages);
 	if (options->rounded_stack && !options->quiet)
-		cli_note(RECORD_COMMAND,
+		cli_note(options->command,
 			 "--call-graph dwarf,SIZE is rounded up to %u bytes, a multiple of 8",
 			 (unsigned)options->stack_bytes);
 	return 0;
@@ -358,4 +361,7 @@ void record_clear_options(struct record_options *options)
 {
 	perch_events_clear(&options->events);
 	cli_clear_cgroups(&options->cgroups);
+	if (options->command_line)
+		free(options->command_line[0]);
+	free(options->command_line);
 }

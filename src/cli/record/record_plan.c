@@ -11,7 +11,6 @@
 
 #define DEFAULT_HZ    4000
 #define DEFAULT_EVENT "cycles:P"
-#define REPLACEMENT   "cpu-clock"
 
 /* Ignores -C, because the sampler gets CPUs separately from threads. */
 static int choose_threads(struct record_plan *plan, const struct record_options *options)
@@ -21,7 +20,7 @@ static int choose_threads(struct record_plan *plan, const struct record_options 
 	int status;
 
 	tasks.cpu_list = NULL;
-	status = cli_target_choose(RECORD_COMMAND, &tasks, options->machine, &targets);
+	status = cli_target_choose(options->command, &tasks, options->machine, &targets);
 	if (!status && targets.nr) {
 		plan->threads = calloc(targets.nr, sizeof(*plan->threads));
 		if (!plan->threads)
@@ -42,7 +41,7 @@ static int choose_target(struct record_plan *plan, const struct record_options *
 		status = choose_threads(plan, options);
 	plan->program_only = options->program_argv && !plan->system_wide && !plan->threads;
 	return status ? status
-		      : cli_target_cpus(RECORD_COMMAND, &options->target, options->machine,
+		      : cli_target_cpus(options->command, &options->target, options->machine,
 					&plan->cpus);
 }
 
@@ -65,7 +64,7 @@ static int exceeds_limit(struct record_plan *plan, const struct record_options *
 	if (!options->strict_frequency) {
 		plan->frequency = (uint64_t)limit;
 		if (!options->quiet)
-			cli_note(RECORD_COMMAND,
+			cli_note(options->command,
 				 "-F %llu needs %s >= %llu (currently %ld): sampling at %ld Hz "
 				 "(--strict-freq makes this an error)",
 				 wanted, sysctl, wanted, limit, limit);
@@ -81,7 +80,7 @@ static int exceeds_limit(struct record_plan *plan, const struct record_options *
 			&err, "use -F max or less, or raise it as root: sysctl %s%s=%llu",
 			lowering_is_off(options) ? "kernel.perf_cpu_time_max_percent=25 " : "",
 			sysctl, wanted);
-	cli_error(RECORD_COMMAND, &err);
+	cli_error(options->command, &err);
 	return CLI_EXIT_USAGE;
 }
 
@@ -99,7 +98,7 @@ static int choose_frequency(struct record_plan *plan, const struct record_option
 	if (!text) {
 		if (limit > 0 && limit < DEFAULT_HZ) {
 			plan->frequency = limit;
-			cli_note(RECORD_COMMAND,
+			cli_note(options->command,
 				 "the default frequency needs %s >= %d (currently %ld): "
 				 "sampling at %ld Hz",
 				 perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE), DEFAULT_HZ, limit,
@@ -114,7 +113,7 @@ static int choose_frequency(struct record_plan *plan, const struct record_option
 	errno = 0;
 	plan->frequency = strtoull(text, &end, 10);
 	if (errno || end == text || *end || text[0] == '-' || !plan->frequency)
-		return cli_usage_error(RECORD_COMMAND,
+		return cli_usage_error(options->command,
 				       "-F %s: expected a number of samples per second (1 or "
 				       "more) or 'max'",
 				       text);
@@ -199,43 +198,22 @@ static void choose_contents(struct perch_event *event, const struct record_optio
 		event->attr.sample_type |= PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC;
 }
 
-/*
- * If two software events are equal, the kernel makes one sample, with the id of the first event,
- * and writes it for the second event too (seen on Linux 6.18). So samples of both need the same
- * fields; otherwise those of one event could not be decoded.
- */
-static void equalize_software_events(struct perch_events *events)
-{
-	uint64_t fields[PERCH_COUNT_SW_MAX] = { 0 };
-
-	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = 0; i < events->nr; i++) {
-			struct perch_attr *attr = &events->event[i].attr;
-
-			if (attr->type != PERCH_TYPE_SOFTWARE || attr->config >= PERCH_COUNT_SW_MAX)
-				continue;
-			fields[attr->config] |= attr->sample_type;
-			attr->sample_type = pass ? fields[attr->config] : attr->sample_type;
-		}
-}
-
 static void finish_events(struct record_plan *plan, const struct record_options *options)
 {
 	restrict_events(plan);
 	for (size_t i = 0; i < plan->events.nr; i++)
 		choose_contents(&plan->events.event[i], options);
-	equalize_software_events(&plan->events);
 }
 
-static int open_cgroup(struct record_plan *plan, const char *name, struct perch_machine *machine,
-		       const struct perch_targets **targets)
+static int open_cgroup(struct record_plan *plan, const char *name,
+		       const struct record_options *options, const struct perch_targets **targets)
 {
 	struct perch_targets *cgroup = &plan->cgroups[plan->nr_cgroups];
 	struct perch_error err;
 
-	if (perch_targets_add_cgroup(cgroup, name, plan->cpus.nr ? &plan->cpus : NULL, machine,
-				     &err) < 0)
-		return cli_error(RECORD_COMMAND, &err);
+	if (perch_targets_add_cgroup(cgroup, name, plan->cpus.nr ? &plan->cpus : NULL,
+				     options->machine, &err) < 0)
+		return cli_error(options->command, &err);
 	plan->nr_cgroups++;
 	*targets = cgroup;
 	return 0;
@@ -252,7 +230,7 @@ static int open_cgroups(struct record_plan *plan, const struct record_options *o
 	plan->event_targets = calloc(plan->events.nr, sizeof(*plan->event_targets));
 	plan->cgroups = calloc(options->cgroups.nr, sizeof(*plan->cgroups));
 	if (!plan->event_targets || !plan->cgroups)
-		return cli_no_memory(RECORD_COMMAND);
+		return cli_no_memory(options->command);
 	for (size_t i = 0; !status && i < options->cgroups.nr; i++) {
 		size_t same = 0;
 
@@ -263,25 +241,30 @@ static int open_cgroups(struct record_plan *plan, const struct record_options *o
 		if (same < i)
 			plan->event_targets[i] = plan->event_targets[same];
 		else
-			status = open_cgroup(plan, name[i], options->machine,
-					     &plan->event_targets[i]);
+			status = open_cgroup(plan, name[i], options, &plan->event_targets[i]);
 	}
 	return status;
 }
 
 static int choose_events(struct record_plan *plan, struct record_options *options)
 {
+	struct perch_error err;
 	int status = 0;
 
 	plan->kernel_forbidden = kernel_forbidden(options->machine);
 	plan->user_only = !options->flag[RECORD_ALL_USER] && !options->flag[RECORD_ALL_KERNEL] &&
 			  plan->kernel_forbidden;
+	plan->by_default = !options->events.nr;
 	plan->events = options->events;
 	options->events = (struct perch_events){ 0 };
-	if (!plan->events.nr)
+	if (plan->by_default) {
+		if (perch_events_add(&plan->events, DEFAULT_EVENT, options->machine, &err) < 0)
+			return cli_error(options->command, &err);
+		finish_events(plan, options);
 		return 0;
+	}
 	if (!options->no_inherit)
-		status = cli_inherit_probes(RECORD_COMMAND, &options->target, &plan->events,
+		status = cli_inherit_probes(options->command, &options->target, &plan->events,
 					    options->machine);
 	if (status)
 		return status;
@@ -289,92 +272,13 @@ static int choose_events(struct record_plan *plan, struct record_options *option
 	return open_cgroups(plan, options);
 }
 
-/*
- * An event with attr.build_id harms other recordings: from Linux 5.12 on, perf_event_mmap_output()
- * writes one header for all events that record a mapping, and the mark of a build id stays in it
- * for the next event. Its record has a device and an inode, but the mark: readers take these for a
- * build id of an absurd size, and end or lose the name. All recordings of the CPU are next events,
- * and those of the same task after an event of a task. These releases make a header for each event.
- * Others of the same series may, too.
- */
-static const struct {
-	int major, minor, patch;
-	bool later; /* all later releases, too */
-} harmless[] = {
-	{ 6, 12, 113, false },
-	{ 7, 2, 11, false },
-	{ 7, 3, 0, true },
-};
-
-static bool kernel_marks_others(struct perch_machine *machine)
-{
-	struct perch_release release;
-
-	if (perch_machine_release(machine, &release, NULL) < 0)
-		return true;
-	for (size_t i = 0; i < CLI_NR(harmless); i++) {
-		int series = release.major - harmless[i].major;
-
-		if (!series)
-			series = release.minor - harmless[i].minor;
-		if (series > 0 ? harmless[i].later : !series && release.patch >= harmless[i].patch)
-			return false;
-	}
-	return true;
-}
-
-static enum record_map_ids choose_map_ids(const struct record_options *options)
-{
-	if (options->map_ids != RECORD_IDS_DEFAULT)
-		return options->map_ids;
-	return kernel_marks_others(options->machine) ? RECORD_IDS_OF_RECORDER
-						     : RECORD_IDS_OF_KERNEL;
-}
-
 int record_make_plan(struct record_plan *plan, struct record_options *options)
 {
 	int status = choose_target(plan, options);
 
-	plan->map_ids = choose_map_ids(options);
 	if (!status)
 		status = choose_frequency(plan, options);
 	return status ? status : choose_events(plan, options);
-}
-
-int record_plan_default_event(struct record_plan *plan, const struct record_options *options)
-{
-	struct perch_error err;
-
-	if (perch_events_add(&plan->events, DEFAULT_EVENT, options->machine, &err) < 0)
-		return cli_error(RECORD_COMMAND, &err);
-	finish_events(plan, options);
-	return 0;
-}
-
-bool record_plan_replace_cycles(struct record_plan *plan)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < plan->events.nr; i++) {
-		struct perch_event *event = &plan->events.event[i];
-		struct perch_attr *attr = &event->attr;
-
-		if (attr->type != PERCH_TYPE_HARDWARE || attr->config != PERCH_COUNT_HW_CPU_CYCLES)
-			continue;
-		attr->type = PERCH_TYPE_SOFTWARE;
-		attr->config = PERCH_COUNT_SW_CPU_CLOCK;
-		attr->precise_ip = 0;
-		event->precise_max = false;
-		if (!strncmp(event->name, "cycles", 6) || !strncmp(event->name, "cpu-cycles", 10))
-			snprintf(event->name, sizeof(event->name), REPLACEMENT "%s",
-				 attr->exclude_kernel ? ":u"
-				 : attr->exclude_user ? ":k"
-						      : "");
-		any = true;
-	}
-	if (any)
-		equalize_software_events(&plan->events);
-	return any;
 }
 
 /* True for events such as context-switches:u, which have no samples. */
@@ -399,7 +303,7 @@ static void print_kernel_only(const struct record_plan *plan, const struct recor
 
 		if (excludes_its_kernel(event, options))
 			cli_note(
-				RECORD_COMMAND,
+				options->command,
 				"%s has no samples: the event occurs only in the kernel, which is excluded",
 				event->name);
 	}
@@ -408,20 +312,20 @@ static void print_kernel_only(const struct record_plan *plan, const struct recor
 void record_print_plan(const struct record_plan *plan, const struct record_options *options)
 {
 	if (plan->user_only)
-		cli_note(RECORD_COMMAND,
+		cli_note(options->command,
 			 "user space only: kernel profiling needs %s <= 1 (currently %ld)",
 			 perch_sysctl_name(PERCH_SYSCTL_PARANOID), paranoid(options->machine));
 	if (plan->kernel_forbidden && options->flag[RECORD_KERNEL_CALLCHAINS] &&
 	    options->call_graph == PERCH_CALL_GRAPH_FP)
 		cli_note(
-			RECORD_COMMAND,
+			options->command,
 			"call chains are empty: with --kernel-callchains they have no user part, and "
 			"their kernel part needs %s <= 1 (currently %ld)",
 			perch_sysctl_name(PERCH_SYSCTL_PARANOID), paranoid(options->machine));
 	print_kernel_only(plan, options);
 	if (plan->default_replaced)
-		cli_note(RECORD_COMMAND, "sampling by the timer " REPLACEMENT
-					 ": this machine has no hardware cycle counter");
+		cli_note(options->command, "sampling by the timer cpu-clock: this machine has no "
+					   "hardware cycle counter");
 }
 
 void record_clear_plan(struct record_plan *plan)

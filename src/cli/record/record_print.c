@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages about a file that has ended. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -9,25 +10,46 @@
 
 #define MAX_NAMED 8 /* most CPUs, threads and events that are listed */
 
-/* Writes "12 on CPU 0, 30 on CPU 1", or "12 in thread 1234" with --per-thread. */
-static void put_rings(FILE *to, const struct record *record, const uint64_t *lost)
+/* The CPU of a ring; with --per-thread cpu is -1 and tid its thread. */
+struct source {
+	int cpu;
+	pid_t tid;
+};
+
+static struct source source_of(const struct perch_sampler *sampler, size_t nr_events, size_t ring)
 {
-	const struct recorder_rings *rings = &record->rings;
+	struct source source;
+	size_t found;
+
+	for (size_t event = 0; event < nr_events; event++)
+		for (size_t id = 0;
+		     !perch_sampler_id_info(sampler, event, id, &source.cpu, &source.tid, &found);
+		     id++)
+			if (found == ring)
+				return source;
+	return (struct source){ -1, -1 };
+}
+
+/* Writes "12 on CPU 0, 30 on CPU 1", or "12 in thread 1234" with --per-thread. */
+static void put_rings(FILE *to, const struct record *record, size_t nr_events, size_t event)
+{
 	const bool threads = record->options->per_thread;
+	const size_t nr_rings = perch_sampler_rings(record->sampler);
 	uint64_t others = 0;
 	size_t nr = 0;
 
-	for (size_t ring = 0; ring < rings->nr; ring++) {
-		struct recorder_ring_source source;
+	for (size_t ring = 0; ring < nr_rings; ring++) {
+		uint64_t lost = perch_recorder_lost(record->recorder, event, ring);
+		struct source source;
 
-		if (!lost[ring])
+		if (!lost)
 			continue;
 		if (nr++ >= MAX_NAMED) {
-			others += lost[ring];
+			others += lost;
 			continue;
 		}
-		source = perch__recorder_ring_source(rings, record->files.nr_events, ring);
-		fprintf(to, "%s%" PRIu64 " %s %d", nr > 1 ? ", " : "", lost[ring],
+		source = source_of(record->sampler, nr_events, ring);
+		fprintf(to, "%s%" PRIu64 " %s %d", nr > 1 ? ", " : "", lost,
 			threads ? "in thread" : "on CPU", threads ? source.tid : source.cpu);
 	}
 	if (others)
@@ -35,16 +57,17 @@ static void put_rings(FILE *to, const struct record *record, const uint64_t *los
 			nr - MAX_NAMED, threads ? "threads" : "CPUs");
 }
 
-static bool lost_any(const uint64_t *lost, size_t nr_rings)
+static bool lost_any(const struct record *record, size_t event)
 {
-	for (size_t ring = 0; ring < nr_rings; ring++)
-		if (lost[ring])
+	for (size_t ring = 0; ring < perch_sampler_rings(record->sampler); ring++)
+		if (perch_recorder_lost(record->recorder, event, ring))
 			return true;
 	return false;
 }
 
 /* name: that of the event; NULL for all events together. */
-static void print_event_lost(const struct record *record, const char *name, const uint64_t *lost)
+static void print_event_lost(const struct record *record, const char *name, size_t nr_events,
+			     size_t event)
 {
 	char *text = NULL;
 	size_t size;
@@ -54,29 +77,25 @@ static void print_event_lost(const struct record *record, const char *name, cons
 		return;
 	if (name)
 		fprintf(to, "%s: ", name);
-	put_rings(to, record, lost);
+	put_rings(to, record, nr_events, event);
 	if (perch__close_text(to, &text))
-		cli_note(RECORD_COMMAND, "lost: %s", text);
+		cli_note(record->options->command, "lost: %s", text);
 	free(text);
 }
 
 static void print_lost_by_cpu(const struct record *record)
 {
-	const struct recorder_lost *lost = &record->lost;
-	const uint64_t *records = perch__recorder_lost_records(lost);
-	size_t nr = 0;
+	const struct perch_file_event *events;
+	size_t nr_events = perch_recorder_events(record->recorder, &events), nr = 0;
 
-	for (size_t event = 0; event < lost->nr_events; event++) {
-		const uint64_t *row = &lost->in_ring[event * lost->nr_rings];
-
-		if (lost_any(row, lost->nr_rings) && nr++ < MAX_NAMED)
-			print_event_lost(record, record->files.events[event].name, row);
-	}
+	for (size_t event = 0; event < nr_events; event++)
+		if (lost_any(record, event) && nr++ < MAX_NAMED)
+			print_event_lost(record, events[event].name, nr_events, event);
 	if (nr > MAX_NAMED)
-		cli_note(RECORD_COMMAND, "lost: records of %zu other %s", nr - MAX_NAMED,
+		cli_note(record->options->command, "lost: records of %zu other %s", nr - MAX_NAMED,
 			 cli_word(nr - MAX_NAMED, "event", "events"));
-	if (!lost->counted && lost_any(records, lost->nr_rings))
-		print_event_lost(record, NULL, records);
+	if (lost_any(record, SIZE_MAX))
+		print_event_lost(record, NULL, nr_events, SIZE_MAX);
 }
 
 static double seconds_of(const struct timeval *time)
@@ -94,142 +113,194 @@ static void print_rare_events(const struct record *record)
 	if (record->plan->program_only && record->program_ended && seconds > 0)
 		snprintf(used, sizeof(used), " (the program used %.3f s of CPU time)", seconds);
 	cli_note(
-		RECORD_COMMAND,
+		record->options->command,
 		"no samples: in no thread did an event occur as often as its sampling period%s: sample "
 		"more often (-F, -c), or choose another event",
 		used);
 }
 
-static void print_no_samples(const struct record *record)
+static void print_no_samples(const struct record *record, uint64_t lost)
 {
 	const struct record_options *options = record->options;
-	bool only_overwritten = record->files.only_overwritten;
+	bool only_overwritten = record->only_overwritten;
 
 	/* a file that ended early, or one of several, may have no samples by chance */
-	if (options->flag[RECORD_NO_SAMPLES] || record->files.failed || record->err.errnum ||
-	    (record_keeps_sideband(options) && !only_overwritten) ||
+	if (options->flag[RECORD_NO_SAMPLES] || record->failed || record->err.errnum ||
+	    (record_is_part(options) && !only_overwritten) ||
 	    record_plan_excludes_all(record->plan,
 				     options)) /* record_print_plan() names the reason */
 		return;
-	if (only_overwritten || (record->lost.total && !options->overwrite))
+	if (only_overwritten || (lost && !options->overwrite))
 		cli_note(
-			RECORD_COMMAND,
+			record->options->command,
 			"no samples: the rings are smaller than one sample; use larger rings (-m)");
 	else if (options->delayed && !record->next_window_time)
-		cli_note(RECORD_COMMAND,
+		cli_note(record->options->command,
 			 "no samples: the recording ended before -D enabled the events");
 	else if (!record->without_events)
 		print_rare_events(record);
 }
 
 /* The kernel does not allow a user to see into a program that runs with other rights. */
-static void print_removed_events(const struct record *record)
+static void print_removed_events(const struct record *record, uint64_t samples)
 {
 	if (record->without_events)
 		cli_note(
-			RECORD_COMMAND,
+			record->options->command,
 			"%sthe kernel removed the events of process %d when it executed a program that "
 			"is set-user-ID or set-group-ID, or that this user may not read: record all "
 			"CPUs (-a), or record as the user as which it runs",
-			record->scan.samples ? "" : "no samples: ", (int)record->without_events);
+			samples ? "" : "no samples: ", (int)record->without_events);
 }
 
 void record_print_warnings(const struct record *record)
 {
-	const struct recorder_lost *lost = &record->lost;
+	struct perch_recorder_stats stats;
 
-	if (lost->total && record->options->overwrite)
-		cli_note(RECORD_COMMAND,
+	perch_recorder_get_stats(record->recorder, &stats);
+	if (stats.lost && record->options->overwrite)
+		cli_note(record->options->command,
 			 "%" PRIu64
 			 " records were lost while the rings were paused for the previous "
 			 "file; smaller rings (-m) are paused for less time",
-			 lost->total);
-	else if (lost->total && record->scan.samples)
-		cli_note(RECORD_COMMAND,
+			 stats.lost);
+	else if (stats.lost && stats.samples)
+		cli_note(record->options->command,
 			 "%" PRIu64
 			 " records were lost because the rings were full: sample less often "
 			 "(-F), or use larger rings (-m)",
-			 lost->total);
-	if (lost->sideband)
-		cli_note(RECORD_COMMAND,
+			 stats.lost);
+	if (stats.lost_sideband)
+		cli_note(record->options->command,
 			 "%" PRIu64
 			 " mappings, names and tasks were lost because their rings were full: "
 			 "some addresses will have no symbols",
-			 lost->sideband);
+			 stats.lost_sideband);
 	print_lost_by_cpu(record);
-	if (record->scan.unwritten_bytes)
-		cli_note(RECORD_COMMAND,
+	if (stats.unwritten_bytes)
+		cli_note(record->options->command,
 			 "%" PRIu64 " %s missing: %.3f MB of records could not be written",
-			 record->scan.unwritten_samples,
-			 cli_word(record->scan.unwritten_samples, "sample", "samples"),
-			 (double)record->scan.unwritten_bytes / 1024 / 1024);
-	if (record->scan.throttled)
-		cli_note(RECORD_COMMAND,
+			 stats.unwritten_samples,
+			 cli_word(stats.unwritten_samples, "sample", "samples"),
+			 (double)stats.unwritten_bytes / 1024 / 1024);
+	if (stats.throttled)
+		cli_note(record->options->command,
 			 "the kernel throttled sampling %" PRIu64 " %s: sample less often (-F)",
-			 record->scan.throttled, cli_word(record->scan.throttled, "time", "times"));
-	if (!record->scan.samples)
-		print_no_samples(record);
-	print_removed_events(record);
+			 stats.throttled, cli_word(stats.throttled, "time", "times"));
+	if (!stats.samples)
+		print_no_samples(record, stats.lost);
+	print_removed_events(record, stats.samples);
+}
+
+/* A security module or another user namespace can refuse the mappings despite CAP_SYS_PTRACE. */
+void record_print_denied(const struct record_options *options, uint64_t denied, uint64_t pid)
+{
+	uint64_t effective = 0;
+
+	if (!denied || options->quiet)
+		return;
+	perch_machine_capabilities(options->machine, &effective, NULL);
+	cli_note(options->command,
+		 "processes whose mappings this user may not read: %" PRIu64 " (%sprocess %" PRIu64
+		 "); their addresses will have no symbols%s",
+		 denied, denied > 1 ? "one is " : "", pid,
+		 effective >> PERCH_CAP_SYS_PTRACE & 1
+			 ? "; a security module or another user namespace may refuse them"
+			 : " (CAP_SYS_PTRACE allows it)");
+}
+
+void record_print_lacking(const struct record *record)
+{
+	static const char *const consequences[] = {
+		[PERCH_RECORDER_CGROUPS] = "the file lacks names of cgroups",
+		[PERCH_RECORDER_KERNEL] = "some kernel addresses will have no symbols",
+		[PERCH_RECORDER_BPF] = "BPF programs will have no names",
+		[PERCH_RECORDER_NAMESPACES] = "the file lacks the namespaces of the program",
+		[PERCH_RECORDER_PROCESSES] = "some addresses will have no symbols",
+	};
+	struct perch_recorder_stats stats;
+
+	perch_recorder_get_stats(record->recorder, &stats);
+	record_print_denied(record->options, stats.denied, stats.denied_pid);
+	for (size_t part = 0; part < CLI_NR(consequences) && !record->options->quiet; part++) {
+		const struct perch_error *err = perch_recorder_lacks(record->recorder, part);
+
+		if (err)
+			cli_note(record->options->command, "%s: %s%s%s", consequences[part],
+				 err->message, err->remedy[0] ? "; " : "", err->remedy);
+	}
 }
 
 /* If the build id cache is filled, the files with samples that are missing there have a message. */
 void record_print_missing(const struct record *record)
 {
-	const struct recorder_ids *ids = &record->scan.ids;
-	size_t nr = perch__recorder_ids_missing(ids);
+	struct perch_recorder_stats stats;
 	char path[PATH_MAX];
 
-	if (!nr || !record->scan.samples || record_fills_cache(record->options))
+	perch_recorder_get_stats(record->recorder, &stats);
+	if (!stats.missing_files || !stats.samples || record_fills_cache(record->options))
 		return;
-	perch_clean_text(ids->missing, path, sizeof(path));
-	cli_note(RECORD_COMMAND,
-		 "%zu mapped %s could not be opened before the process ended, and will have no "
-		 "names; %s%s",
-		 nr, cli_word(nr, "file", "files"), nr > 1 ? "one is " : "", path);
+	perch_clean_text(stats.missing_path, path, sizeof(path));
+	cli_note(record->options->command,
+		 "%" PRIu64 " mapped %s could not be opened before the process ended, and will "
+		 "have no names; %s%s",
+		 stats.missing_files, cli_word(stats.missing_files, "file", "files"),
+		 stats.missing_files > 1 ? "one is " : "", path);
 }
 
-void record_print_samples(const struct record *record, uint64_t overwritten)
+void record_print_samples(const struct record *record)
 {
-	const char *since = record->files.nr > 1 ? "the last file" : "the start";
-	uint64_t samples = record->scan.samples;
-	uint64_t bytes = overwritten - record->files.overwritten;
+	struct perch_recorder_stats stats;
+	const char *since;
 
-	if (record->options->overwrite && !bytes)
-		cli_note(RECORD_COMMAND, "%" PRIu64 " %s; none were overwritten since %s", samples,
-			 cli_word(samples, "sample", "samples"), since);
+	perch_recorder_get_stats(record->recorder, &stats);
+	since = stats.files > 1 ? "the last file" : "the start";
+	if (record->options->overwrite && !stats.overwritten)
+		cli_note(record->options->command, "%" PRIu64 " %s; none were overwritten since %s",
+			 stats.samples, cli_word(stats.samples, "sample", "samples"), since);
 	else if (record->options->overwrite)
-		cli_note(RECORD_COMMAND,
+		cli_note(record->options->command,
 			 "%" PRIu64 " %s, the newest; %.3f MB of older ones were overwritten "
 			 "since %s",
-			 samples, cli_word(samples, "sample", "samples"),
-			 (double)bytes / 1024 / 1024, since);
+			 stats.samples, cli_word(stats.samples, "sample", "samples"),
+			 (double)stats.overwritten / 1024 / 1024, since);
 	else
-		cli_note(RECORD_COMMAND, "%" PRIu64 " %s", samples,
-			 cli_word(samples, "sample", "samples"));
-	if (record->sideband.dropped)
-		cli_note(RECORD_COMMAND,
+		cli_note(record->options->command, "%" PRIu64 " %s", stats.samples,
+			 cli_word(stats.samples, "sample", "samples"));
+	if (stats.dropped_sideband)
+		cli_note(record->options->command,
 			 "the file lacks %" PRIu64
-			 " earlier mappings, names and tasks: the limit of "
-			 "%u MB was exceeded",
-			 record->sideband.dropped, RECORDER_SIDEBAND_BYTES >> 20);
+			 " earlier mappings, names and tasks: the limit of 64 MB was exceeded",
+			 stats.dropped_sideband);
+}
+
+void record_print_dump(const struct record *record)
+{
+	struct perch_recorder_stats stats;
+
+	perch_recorder_get_stats(record->recorder, &stats);
+	fputs("[ perch record: Dump ", stderr);
+	cli_put_clean(stderr, stats.path);
+	fputs(" ]\n", stderr);
 }
 
 void record_print_file(const struct record *record)
 {
-	const char *path = record->files.last;
+	struct perch_recorder_stats stats;
 	struct stat status = { 0 };
 
-	if (!path)
-		return;
+	perch_recorder_get_stats(record->recorder, &stats);
 	if (record_to_pipe(record->options)) {
 		fprintf(stderr,
 			"[ perch record: Captured and wrote %" PRIu64 " %s to standard output ]\n",
-			record->scan.samples, cli_word(record->scan.samples, "sample", "samples"));
+			stats.samples, cli_word(stats.samples, "sample", "samples"));
 		return;
 	}
-	stat(path, &status);
+	if (!stats.path)
+		return;
+	stat(stats.path, &status);
 	fputs("[ perch record: Captured and wrote ", stderr);
 	fprintf(stderr, "%.3f MB ", status.st_size / 1024.0 / 1024.0);
-	cli_put_clean(stderr, path);
-	fprintf(stderr, " (%" PRIu64 " samples) ]\n", record->scan.samples);
+	cli_put_clean(stderr, stats.path);
+	fprintf(stderr, " (%" PRIu64 " samples) ]\n", stats.samples);
 }

@@ -14,9 +14,10 @@ static int run(struct top *top)
 
 	record_raise_descriptor_limit();
 	if (!status)
-		status = record_open_sampler(&top->sampler, &top->plan, &top->record, 0);
+		status = record_open(&top->recorder, &top->plan, &top->record, 0);
 	if (status)
 		return status;
+	top->sampler = perch_recorder_sampler(top->recorder);
 	record_print_plan(&top->plan, &top->record);
 	status = top_start(top);
 	if (!status && perch_sampler_enable(top->sampler, &err) < 0)
@@ -38,7 +39,7 @@ int perch_cmd_top(int argc, char **argv)
 		return cli_no_memory(TOP_COMMAND);
 	top->record.argc = argc;
 	top->record.argv = argv;
-	record_command = TOP_COMMAND;
+	top->record.command = TOP_COMMAND;
 	status = record_set_defaults(&top->record);
 	cli_show_calls(&shown, &top->record.verbose);
 	if (!status && perch_machine_new(&top->record.machine, NULL, &shown.calls, &err) < 0)
@@ -53,7 +54,7 @@ int perch_cmd_top(int argc, char **argv)
 	__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* there is one thread */
 	if (!status)
 		status = run(top);
-	perch_sampler_close(top->sampler);
+	perch_recorder_close(top->recorder);
 	record_clear_plan(&top->plan);
 	top_clear_options(top);
 	perch_machine_free(top->record.machine);

@@ -37,7 +37,8 @@ struct top {
 	struct report report;
 	uint64_t delay, entries, least; /* -d (seconds), -E, -f */
 	bool zero, hide_kernel, hide_user;
-	struct perch_sampler *sampler;
+	struct perch_recorder *recorder;
+	struct perch_sampler *sampler; /* of the recorder */
 	struct perch_profile *profile;
 	/* of the browser, else NULL: the samples since the last refresh with -z, or else up to half
 	 * of the samples that are kept; and the ones before */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <perch/synthesize.h>
 
 #include "top.h"
 
@@ -77,7 +78,7 @@ static int add_running(struct top *top)
 			rc = 0;
 		}
 	}
-	record_print_denied(&top->record, &counts);
+	record_print_denied(&top->record, counts.denied, counts.denied_pid);
 	return rc < 0 ? cli_error(TOP_COMMAND, &err) : 0;
 }
 

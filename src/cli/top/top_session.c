@@ -11,30 +11,8 @@
 
 #include "top.h"
 
-/* Writes events and machine. Returns 0 or a negative errno. */
-static int write_file(const struct top *top, const char *path,
-		      const struct perch_file_event *events, size_t nr, struct perch_error *err)
-{
-	struct perch_machine *machine = top->record.machine;
-	struct perch_writer *writer;
-	struct perch_error ignored;
-	int rc = perch_writer_open(&writer, path, events, nr, err);
-
-	if (rc < 0)
-		return rc;
-	rc = perch_writer_describe(writer, cli_version, 0, NULL, machine, err);
-	if (rc >= 0)
-		rc = perch__recorder_write_tracing_data(writer, &top->plan.events, machine, err);
-	if (rc < 0) {
-		perch_writer_close(writer, &ignored);
-		return rc;
-	}
-	return perch_writer_close(writer, err);
-}
-
 /* Makes the file in a new directory, opens it, and removes both. */
-static int open_file(struct top *top, const struct perch_file_event *events, size_t nr,
-		     const char *directory)
+static int open_file(struct top *top, const char *directory)
 {
 	struct cli_input *input = &top->report.input;
 	struct perch_error err;
@@ -45,7 +23,7 @@ static int open_file(struct top *top, const struct perch_file_event *events, siz
 		return cli_no_memory(TOP_COMMAND);
 	/* files and maps of JIT compilers that are made later are those of the samples */
 	input->options.symbols.recorded_at = INT64_MAX;
-	rc = write_file(top, path, events, nr, &err);
+	rc = perch_recorder_write_events(top->recorder, path, &err);
 	if (rc >= 0)
 		rc = perch_session_open(&input->session, path, &input->options, &err);
 	unlink(path);
@@ -74,17 +52,13 @@ static char *make_directory(void)
 
 int top_open_session(struct top *top)
 {
-	struct perch_file_event *events;
 	struct perch_error err;
 	char *directory;
 	int status;
-	size_t nr;
 
-	if (record_gather_events(top->sampler, top->plan.events.nr, &events, &nr) < 0)
-		return cli_no_memory(TOP_COMMAND);
 	directory = make_directory();
 	if (directory) {
-		status = open_file(top, events, nr, directory);
+		status = open_file(top, directory);
 		rmdir(directory);
 	} else {
 		perch_error_set(&err, errno, PERCH_ERROR_FILE,
@@ -94,6 +68,5 @@ int top_open_session(struct top *top)
 		status = cli_error(TOP_COMMAND, &err);
 	}
 	free(directory);
-	free(events);
 	return status;
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <perch/symbol.h>
 
-#include "record.h"
+#include "internal.h"
 
 struct build_id {
 	uint8_t size, bytes[20]; /* size 0: unknown, or none */
@@ -109,30 +109,30 @@ static int write_path(struct perch_writer *writer, struct recorder_dso *const *d
 	return rc;
 }
 
-static int write_files(const struct record *record, struct perch_symbols *symbols,
+static int write_files(const struct perch_recorder *recorder, struct perch_symbols *symbols,
 		       struct recorder_dso **dso, struct build_id *build_id,
 		       struct perch_error *err)
 {
-	const struct recorder_dsos *dsos = &record->scan.dsos;
+	const struct recorder_dsos *dsos = &recorder->scan.dsos;
 	int rc = 0;
 
 	for (size_t i = 0; i < dsos->nr; i++)
 		dso[i] = &dsos->dso[i];
 	qsort(dso, dsos->nr, sizeof(*dso), by_path);
 	for (size_t i = 0; i < dsos->nr; i++)
-		find_build_id(&record->scan, symbols, dso[i], &build_id[i]);
+		find_build_id(&recorder->scan, symbols, dso[i], &build_id[i]);
 	for (size_t i = 0, nr; i < dsos->nr && rc >= 0; i += nr) {
 		for (nr = 1; i + nr < dsos->nr && !strcmp(dso[i + nr]->path, dso[i]->path); nr++)
 			;
-		rc = write_path(record->files.writer, dso + i, build_id + i, nr, err);
+		rc = write_path(recorder->output.writer, dso + i, build_id + i, nr, err);
 	}
 	return rc;
 }
 
 /* A module that was unloaded meanwhile has none. */
-static int write_modules(const struct record *record, struct perch_error *err)
+static int write_modules(const struct perch_recorder *recorder, struct perch_error *err)
 {
-	const struct recorder_scan *scan = &record->scan;
+	const struct recorder_scan *scan = &recorder->scan;
 	struct build_id build_id = { 0 };
 	int rc = 0;
 
@@ -140,16 +140,16 @@ static int write_modules(const struct record *record, struct perch_error *err)
 		int size = perch_build_id_of_module(scan->module[i], build_id.bytes, NULL);
 
 		if (size > 0)
-			rc = perch_writer_add_build_id(record->files.writer, PERCH_MISC_KERNEL,
+			rc = perch_writer_add_build_id(recorder->output.writer, PERCH_MISC_KERNEL,
 						       build_id.bytes, (size_t)size,
 						       scan->module[i], err);
 	}
 	return rc;
 }
 
-int record_write_build_ids(const struct record *record, struct perch_error *err)
+int perch__recorder_write_build_ids(const struct perch_recorder *recorder, struct perch_error *err)
 {
-	const size_t nr = record->scan.dsos.nr;
+	const size_t nr = recorder->scan.dsos.nr;
 	struct perch_symbols *symbols = NULL;
 	struct recorder_dso **dso;
 	struct build_id *build_id, kernel = { 0 };
@@ -157,15 +157,15 @@ int record_write_build_ids(const struct record *record, struct perch_error *err)
 	const struct perch_symbols_options options = { .verified_only = true };
 	int rc = 0, size;
 
-	if (record->options->no_build_ids)
+	if (recorder->options.no_build_ids)
 		return 0;
-	size = record->plan->user_only ? 0 : perch_build_id_of_kernel(kernel.bytes, NULL);
+	size = recorder->options.no_kernel ? 0 : perch_build_id_of_kernel(kernel.bytes, NULL);
 	if (size > 0)
-		rc = perch_writer_add_build_id(record->files.writer, PERCH_MISC_KERNEL,
+		rc = perch_writer_add_build_id(recorder->output.writer, PERCH_MISC_KERNEL,
 					       kernel.bytes, (size_t)size, "[kernel.kallsyms]",
 					       err);
-	if (rc >= 0 && !record->plan->user_only)
-		rc = write_modules(record, err);
+	if (rc >= 0 && !recorder->options.no_kernel)
+		rc = write_modules(recorder, err);
 	if (rc < 0 || !nr)
 		return rc;
 	dso = calloc(nr, sizeof(*dso));
@@ -176,7 +176,7 @@ int record_write_build_ids(const struct record *record, struct perch_error *err)
 	else
 		rc = perch_symbols_new(&symbols, &options, err);
 	if (!rc)
-		rc = write_files(record, symbols, dso, build_id, err);
+		rc = write_files(recorder, symbols, dso, build_id, err);
 	perch_symbols_free(symbols);
 	free(dso);
 	free(build_id);

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * The recorder: from events, targets and options to a complete perf.data file, a pipe, or a
+ * function.
+ *
+ * A recorder opens the events by a sampler (perch/sampler.h), and writes what the rings get. It
+ *adds what a reader needs: records of what already runs, build ids of mapped files, features that
+ * describe the machine, formats of tracepoints, and numbers of lost records.
+ *
+ *	perch_recorder_open(&recorder, "cpu-clock", &targets, &options, &err);
+ *	perch_recorder_start(recorder, &err);
+ *	while (!done && perch_sampler_wait(perch_recorder_sampler(recorder), 100, &err) != -ENODATA)
+ *		perch_recorder_write(recorder, &err);
+ *	perch_recorder_stop(recorder, &err);
+ *	perch_recorder_end_file(recorder, &err);
+ *	perch_recorder_close(recorder);
+ *
+ * The file is readable at every moment, see perch/file.h. A recorder starts no threads and prints
+ * nothing: what a user may want to know is in its results.
+ *
+ * In all functions err may be NULL. Functions without err cannot fail.
+ *
+ * Threads: one thread per recorder at a time. It may be one of the threads that are recorded.
+ *
+ * Fork: a recorder belongs to the process that opened it: a child must not call a function with it,
+ * because both processes would write to the same place of the file.
+ *
+ * Signals: no function is async-signal-safe.
+ */
+#ifndef PERCH_RECORDER_H
+#define PERCH_RECORDER_H
+
+#include <perch/file.h>
+#include <perch/process.h>
+#include <perch/sampler.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A recorder. */
+struct perch_recorder;
+
+/** What perch_recorder_open() does about hardware cycles on a machine that does not count them. */
+enum perch_recorder_cycles {
+	PERCH_RECORDER_CYCLES_REQUIRED, /**< it fails */
+	PERCH_RECORDER_CYCLES_REPLACED, /**< it samples by the timer cpu-clock instead */
+	/** The same also if only the precision of the event is not supported: for an event that the
+	 * user has not chosen. */
+	PERCH_RECORDER_CYCLES_DEFAULT,
+};
+
+/** Where the build ids in MMAP2 records come from. */
+enum perch_recorder_map_ids {
+	/** From the kernel if that harms no other recording, or else from the recorder. */
+	PERCH_RECORDER_IDS_DEFAULT,
+	/** From the kernel (attr.build_id). Releases since 5.12 mark the records of other
+	 * recordings, too, except 6.12.113, 7.2.11, 7.3 and later ones. */
+	PERCH_RECORDER_IDS_OF_KERNEL,
+	/** The recorder reads them when it takes the record of a mapping from a ring. */
+	PERCH_RECORDER_IDS_OF_RECORDER,
+	PERCH_RECORDER_NO_IDS, /**< the records have device and inode */
+};
+
+/**
+ * Receives the records of a recorder, in the order in which a file has them.
+ *
+ * @param context   perch_recorder_options.context
+ * @param pieces    whole records, valid during the call; one may lie in several pieces
+ * @param nr        number of pieces
+ * @param[out] err  the reason of a failure; may be NULL
+ * @return 0, or a negative errno, with which the recording fails
+ */
+typedef int perch_recorder_sink(void *context, const struct iovec *pieces, int nr,
+				struct perch_error *err);
+
+/** How to record. Zeros are the defaults. */
+struct perch_recorder_options {
+	/**
+	 * How the events are opened. A rate is needed: .event.period or .event.frequency, unless
+	 * the events have one. The recorder adds to .event what recordings always have: address,
+	 * thread and time in samples, the ids and, since Linux 6.0, the numbers of lost records,
+	 * and side-band records of mappings, names, tasks and symbols of the kernel. Parts that the
+	 * kernel is too old for are left out, and targets that have ended.
+	 */
+	struct perch_sampler_options sampler;
+	/** What to do about hardware cycles. */
+	enum perch_recorder_cycles cycles;
+
+	/** The file, see perch_writer_open(). The string must outlive the recorder. With .several,
+	 * the file that is open; each one is renamed to path.YYYYMMDDHHMMSSNN at its end. */
+	const char *path;
+	/** Without .path: the descriptor that gets a recording in pipe format, see
+	 * perch_writer_open_fd(). 0 is none. */
+	int fd;
+	/** Without .path and .fd: receives the records. The attrs are those of
+	 * perch_recorder_events(). */
+	perch_recorder_sink *sink;
+	void *context; /**< passed to .sink */
+
+	/** The recording is several files. Each begins with the mappings, names and tasks before
+	 * it, so it is complete. */
+	bool several;
+	uint64_t switch_bytes; /**< another file is due at this size; 0 is never */
+	uint64_t switch_ms;    /**< another file is due after this time; 0 is never */
+	/** Older files are removed, so that this number is left; 0 keeps all. */
+	uint64_t max_files;
+
+	/** perch_recorder_start() does not enable the events: the program does so later
+	 * (perch_sampler_enable()), or an execve(2) (.sampler.event.enable_on_exec). */
+	bool disabled;
+	/** A child that was forked, and that has not executed its program yet: its name is that of
+	 * the calling thread until then. It must be the only target. 0 is none. */
+	pid_t child;
+	bool no_kernel;	   /**< no records of the kernel, its modules and BPF programs */
+	bool no_bpf;	   /**< no records of BPF programs */
+	bool no_build_ids; /**< no feature BUILD_ID */
+	/** Where the build ids in records come from. */
+	enum perch_recorder_map_ids map_ids;
+	/** Files are kept open while they are mapped, up to 256, for perch_recorder_open_mapped().
+	 */
+	bool pin_files;
+
+	const char *version;   /**< of the program, for the feature VERSION; NULL: of the library */
+	int argc;	       /**< number of arguments of the program; 0 leaves CMDLINE out */
+	char *const *argv;     /**< arguments of the program, which must outlive the recorder */
+	uint64_t reserved[16]; /**< must be 0 */
+};
+
+/** What was recorded. The members up to .overwritten are those of the file that is open, or that
+ * ended last. */
+struct perch_recorder_stats {
+	uint64_t samples;   /**< SAMPLE records */
+	uint64_t throttled; /**< THROTTLE records */
+	/** Records that were lost because the rings were full. Known when the file has ended. With
+	 * .sampler.overwrite, the ones lost while the rings were paused. */
+	uint64_t lost;
+	uint64_t first_time; /**< of the samples, in ns by their clock; 0 without samples */
+	uint64_t last_time;  /**< of the samples */
+	/** .sampler.overwrite: bytes that newer records replaced since the file before. */
+	uint64_t overwritten;
+	uint64_t files; /**< that have ended */
+	/** Mappings, names and tasks that were lost with .sampler.overwrite, in all files. */
+	uint64_t lost_sideband;
+	/** Mappings, names and tasks that later files lack, because they exceeded 64 MiB. */
+	uint64_t dropped_sideband;
+	uint64_t unwritten_bytes;   /**< of records that could not be written */
+	uint64_t unwritten_samples; /**< among them */
+	uint64_t missing_files;	    /**< mapped files that could not be opened for a build id */
+	const char *missing_path;   /**< one of them, not trusted; valid until the next call */
+	uint64_t denied;	    /**< processes whose mappings this user may not read */
+	uint64_t denied_pid;	    /**< one of them */
+	/** The last file that has ended; valid until the next one ends. NULL: none, or no file. */
+	const char *path;
+	bool open;	      /**< a file is open */
+	uint64_t reserved[8]; /**< for members of later versions */
+};
+
+/** What a recording may lack because it could not be read. */
+enum perch_recorder_part {
+	PERCH_RECORDER_CGROUPS,	   /**< names of cgroups */
+	PERCH_RECORDER_KERNEL,	   /**< addresses of the kernel and its modules */
+	PERCH_RECORDER_BPF,	   /**< names of BPF programs */
+	PERCH_RECORDER_NAMESPACES, /**< namespaces of .child */
+	PERCH_RECORDER_PROCESSES,  /**< mappings of processes */
+	PERCH_RECORDER_NR_PARTS
+};
+
+/**
+ * Opens the events. They are disabled, and nothing is written.
+ *
+ * @param[out] recorder  the new recorder; NULL after a failure
+ * @param events         see perch-events(7)
+ * @param targets        threads or CPUs; not needed after the return; NULL is all threads of the
+ *                       calling process. For threads that start later, set .sampler.event.inherit.
+ * @param options        not needed after the return
+ * @param[out] err       the reason of a failure, explained
+ * @return 0, or a negative errno, see perch_sampler_open()
+ * @retval -EINVAL  the options contradict each other
+ */
+PERCH_API int perch_recorder_open(struct perch_recorder **recorder, const char *events,
+				  const struct perch_targets *targets,
+				  const struct perch_recorder_options *options,
+				  struct perch_error *err);
+
+/**
+ * Opens parsed events as perch_recorder_open() does.
+ *
+ * @param[out] recorder  the new recorder; NULL after a failure
+ * @param events         the events; not needed after the return. Replaced ones (.cycles)
+ *                       change, and equal software events get samples of the same fields.
+ * @param targets        as of perch_recorder_open()
+ * @param options        not needed after the return
+ * @param[out] err       the reason of a failure, explained
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_recorder_open_events(struct perch_recorder **recorder,
+					 struct perch_events *events,
+					 const struct perch_targets *targets,
+					 const struct perch_recorder_options *options,
+					 struct perch_error *err);
+
+/**
+ * Frees the recorder and closes its events. A file that is still open stays as it is: readable,
+ * with the features that are known at its start.
+ *
+ * @param recorder  NULL is allowed
+ */
+PERCH_API void perch_recorder_close(struct perch_recorder *recorder);
+
+/**
+ * Returns the sampler, to enable and disable the events, to wait for records, and for facts of the
+ * events. Do not read records of a recorder that was started, and do not add threads.
+ *
+ * @param recorder  the recorder, which owns the sampler
+ */
+PERCH_API struct perch_sampler *perch_recorder_sampler(struct perch_recorder *recorder);
+
+/**
+ * Returns the events as a file has them: those of the caller, and the tracking event.
+ *
+ * @param recorder     the recorder
+ * @param[out] events  the events; valid until perch_recorder_close()
+ * @return the number of events
+ */
+PERCH_API size_t perch_recorder_events(const struct perch_recorder *recorder,
+				       const struct perch_file_event **events);
+
+/** Returns true if the timer cpu-clock has replaced hardware cycles (.cycles). */
+PERCH_API bool perch_recorder_replaced_cycles(const struct perch_recorder *recorder);
+
+/**
+ * Enables the events, unless the options say otherwise, and if CPUs are recorded, reads all
+ * processes before. Writes nothing.
+ *
+ * perch_recorder_start() does this if it was not done. A program that starts what it records calls
+ * it before the execve(2), and perch_recorder_start() after it: if the execve(2) fails, no file is
+ * made, and an earlier one is not replaced.
+ *
+ * @param recorder  the recorder
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_recorder_prepare(struct perch_recorder *recorder, struct perch_error *err);
+
+/**
+ * Opens the file, and writes the records of what already runs. With .sampler.overwrite it keeps
+ * these records, and opens no file: perch_recorder_end_file() writes one.
+ *
+ * @param recorder  the recorder
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno. What could not be read is no failure: perch_recorder_lacks().
+ * @retval -EINVAL  there is no .path, .fd and .sink, or it was started before
+ */
+PERCH_API int perch_recorder_start(struct perch_recorder *recorder, struct perch_error *err);
+
+/**
+ * Writes the records that the rings have, and one FINISHED_ROUND after them: at most what the rings
+ * had when it began. Call it when the descriptor of the sampler (perch_sampler_fd()) is readable,
+ * and each second: then the file has all but the last second if the machine fails, and files of
+ * programs that end soon are found while they run.
+ *
+ * @param recorder  the recorder
+ * @param[out] err  the reason of a failure
+ * @return the number of bytes, 0 if the rings were empty, or a negative errno: the recording has
+ *         failed, and what could not be written is counted in the statistics
+ */
+PERCH_API ssize_t perch_recorder_write(struct perch_recorder *recorder, struct perch_error *err);
+
+/**
+ * Disables the events, and writes what the rings still have. After a failure nothing is written:
+ * the records are only counted.
+ *
+ * @param recorder  the recorder
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_recorder_stop(struct perch_recorder *recorder, struct perch_error *err);
+
+/**
+ * Ends the file: writes the numbers of lost records and the features, and closes it. With
+ * .sampler.overwrite it writes a file with the records that are in the rings now.
+ *
+ * Does this also after a failure, as far as possible: a file on a full disk has its records.
+ *
+ * @param recorder  the recorder
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -EINVAL  no file is open
+ */
+PERCH_API int perch_recorder_end_file(struct perch_recorder *recorder, struct perch_error *err);
+
+/**
+ * Continues with another file after perch_recorder_end_file(), which has succeeded.
+ *
+ * @param recorder  opened with .several
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_recorder_next_file(struct perch_recorder *recorder, struct perch_error *err);
+
+/**
+ * Returns true if another file is due, by .switch_bytes or .switch_ms.
+ *
+ * @param recorder        the recorder
+ * @param[in,out] wait_ms becomes at most the time until .switch_ms has passed
+ */
+PERCH_API bool perch_recorder_file_due(const struct perch_recorder *recorder, int *wait_ms);
+
+/** Returns the bytes of records that the open file has, or that .sink has got; 0 without one. */
+PERCH_API uint64_t perch_recorder_file_size(const struct perch_recorder *recorder);
+
+/** Returns the statistics, in *stats. */
+PERCH_API void perch_recorder_get_stats(const struct perch_recorder *recorder,
+					struct perch_recorder_stats *stats);
+
+/**
+ * Returns the number of records that a ring has lost, in the file that ended last.
+ *
+ * @param recorder  the recorder
+ * @param event     index of the event that lost them. SIZE_MAX: the sum of the LOST records, for
+ *                  kernels before Linux 6.0, which do not know the event; 0 on later ones
+ * @param ring      index of a ring of the sampler
+ */
+PERCH_API uint64_t perch_recorder_lost(const struct perch_recorder *recorder, size_t event,
+				       size_t ring);
+
+/**
+ * Returns why the recording lacks a part, or only has some of it.
+ *
+ * @param recorder  the recorder
+ * @param part      the part
+ * @return the reason; valid until perch_recorder_close(). NULL: nothing is missing.
+ */
+PERCH_API const struct perch_error *perch_recorder_lacks(const struct perch_recorder *recorder,
+							 enum perch_recorder_part part);
+
+/**
+ * Opens a mapped file that is pinned, with the path and the build id of a DSO. It may be deleted,
+ * or its process may have ended.
+ *
+ * @param recorder  opened with .pin_files
+ * @param dso       the DSO
+ * @return a descriptor, which the caller closes; -1 if there is none
+ */
+PERCH_API int perch_recorder_open_mapped(const struct perch_recorder *recorder,
+					 const struct perch_dso *dso);
+
+/**
+ * Returns the root directories of recorded processes (containers) that are pinned, where the debug
+ * files of their programs may be.
+ *
+ * @param recorder  opened with .pin_files
+ * @param index     from 0 on
+ * @return a descriptor (O_PATH) of the recorder; -1 if there are no more
+ */
+PERCH_API int perch_recorder_root(const struct perch_recorder *recorder, size_t index);
+
+/**
+ * Writes a file that has the events, and no records: a session that opens it takes those of the
+ * sampler (perch_session_put()).
+ *
+ * @param recorder  the recorder
+ * @param path      the file, see perch_writer_open()
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_recorder_write_events(const struct perch_recorder *recorder, const char *path,
+					  struct perch_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

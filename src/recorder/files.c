@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files of a recording: one, several in sequence, or snapshots (overwrite). Each of several
+ * starts with the side-band records before it, so each file is complete. Their names are those of
+ * perf: PATH.YYYYMMDDHHMMSSNN, the time of their end to hundredths of a second.
+ */
+#define _GNU_SOURCE /* asprintf */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define STEP_NS 10000000 /* the last digit of a name */
+
+uint64_t perch__recorder_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- events ---- */
+
+static int gather_events(struct perch_recorder *recorder)
+{
+	const struct perch_sampler *sampler = recorder->sampler;
+	const size_t nr = recorder->nr_own_events;
+	struct perch_file_event *events = calloc(nr + 1, sizeof(*events));
+	size_t i;
+
+	if (!events)
+		return -ENOMEM;
+	for (i = 0; i <= nr; i++) {
+		struct perch_file_event *event = &events[i];
+		const struct perch_attr *attr =
+			perch_sampler_event(sampler, i, &event->name, &event->ids, &event->nr_ids);
+
+		if (!attr)
+			break;
+		event->attr = *attr;
+		events[perch_sampler_leader(sampler, i)].members++;
+	}
+	recorder->events = events;
+	recorder->nr_events = i;
+	return 0;
+}
+
+/* Sets the positions of times and names in the records of these events. */
+static void init_scan(struct recorder_scan *scan, const struct perch_recorder *recorder)
+{
+	const struct perch_file_event *events = recorder->events;
+
+	perch_parse_info_init(&scan->parse_info, &events[0].attr, PERCH_BYTES_NATIVE);
+	scan->mmap_parse_info = scan->parse_info;
+	scan->same_time_word = true;
+	for (size_t i = 0; i < recorder->nr_events; i++) {
+		struct perch_parse_info parse_info;
+
+		perch_parse_info_init(&parse_info, &events[i].attr, PERCH_BYTES_NATIVE);
+		if (events[i].attr.mmap)
+			scan->mmap_parse_info = parse_info;
+		if (parse_info.sample_time_word != scan->parse_info.sample_time_word)
+			scan->same_time_word = false;
+	}
+}
+
+static int make_decoder(struct perch_recorder *recorder, struct perch_error *err)
+{
+	const struct perch_file_event *from = recorder->events;
+	struct perch_decoder_event *events = calloc(recorder->nr_events, sizeof(*events));
+	int rc;
+
+	if (!events)
+		return perch__recorder_no_memory(err);
+	for (size_t i = 0; i < recorder->nr_events; i++)
+		events[i] = (struct perch_decoder_event){ .attr = &from[i].attr,
+							  .ids = from[i].ids,
+							  .nr_ids = from[i].nr_ids };
+	rc = perch_decoder_new(&recorder->decoder, events, recorder->nr_events, PERCH_BYTES_NATIVE,
+			       err);
+	free(events);
+	return rc;
+}
+
+int perch__recorder_prepare_files(struct perch_recorder *recorder, struct perch_error *err)
+{
+	const bool overwrite = recorder->options.sampler.overwrite;
+
+	recorder->names = calloc(recorder->options.max_files + 1, sizeof(*recorder->names));
+	if (!recorder->names || gather_events(recorder) < 0 ||
+	    perch__recorder_lost_init(&recorder->lost, recorder->events, recorder->nr_events,
+				      recorder->rings.nr,
+				      overwrite ? recorder->nr_own_events : SIZE_MAX) < 0)
+		return perch__recorder_no_memory(err);
+	init_scan(&recorder->scan, recorder);
+	recorder->scan.lost = perch__recorder_lost_records(&recorder->lost);
+	recorder->scan.sideband = perch__recorder_keeps_sideband(recorder) ? &recorder->sideband
+									   : NULL;
+	return overwrite ? make_decoder(recorder, err) : 0;
+}
+
+void perch__recorder_clear_files(struct perch_recorder *recorder)
+{
+	for (size_t i = 0; recorder->names && i <= recorder->options.max_files; i++)
+		free(recorder->names[i]);
+	free(recorder->names);
+	free(recorder->last);
+	free(recorder->events);
+	perch_decoder_free(recorder->decoder);
+}
+
+/* ---- opening and ending ---- */
+
+/* The first file of a recording is opened while the cache is empty. The cache gets these records in
+ * their own order. */
+static int open_file(struct perch_recorder *recorder, const char *path, struct perch_error *err)
+{
+	struct iovec piece = { recorder->sideband.bytes, recorder->sideband.used };
+	struct recorder_output *output = &recorder->output;
+	int rc;
+
+	perch__recorder_scan_reset(&recorder->scan);
+	rc = perch_writer_open(&output->writer, path, recorder->events, recorder->nr_events, err);
+	return rc < 0 || !piece.iov_len ? rc : perch__recorder_append(output, &piece, 1, err);
+}
+
+int perch__recorder_open_file(struct perch_recorder *recorder, struct perch_error *err)
+{
+	const struct perch_recorder_options *options = &recorder->options;
+	struct recorder_output *output = &recorder->output;
+	int rc = 0;
+
+	if (options->path)
+		return open_file(recorder, options->path, err);
+	if (options->fd)
+		rc = perch_writer_open_fd(&output->writer, options->fd, recorder->events,
+					  recorder->nr_events, err);
+	else
+		*output = (struct recorder_output){ .sink = options->sink,
+						    .context = options->context };
+	return rc < 0 || !output->writer
+		       ? rc
+		       : perch__recorder_write_first_features(recorder, output->writer, err);
+}
+
+/* Writes the sections after the data. Closes the file, also after a failure. */
+static int finish_file(struct perch_recorder *recorder, struct perch_error *err)
+{
+	int rc = perch__recorder_write_features(recorder, err);
+	/* only the first error is reported */
+	int closed = perch_writer_close(recorder->output.writer, rc < 0 ? NULL : err);
+
+	recorder->output.writer = NULL;
+	return rc < 0 ? rc : closed;
+}
+
+/*
+ * Makes a file name that does not exist. Two files in one hundredth of a second get different names
+ * by a pause. Returns NULL if out of memory.
+ */
+static char *new_name(const char *path)
+{
+	struct timespec step = { 0, STEP_NS };
+	char *name = NULL;
+
+	do {
+		struct timeval now;
+		struct tm tm;
+		char text[32];
+
+		if (name)
+			nanosleep(&step, NULL);
+		free(name);
+		gettimeofday(&now, NULL);
+		localtime_r(&now.tv_sec, &tm);
+		strftime(text, sizeof(text), "%Y%m%d%H%M%S", &tm);
+		if (asprintf(&name, "%s.%s%02u", path, text,
+			     (unsigned)(now.tv_usec / (STEP_NS / 1000))) < 0)
+			return NULL;
+	} while (!access(name, F_OK));
+	return name;
+}
+
+/* Counts a file that has ended, and removes the oldest one if there are too many. */
+static void add_name(struct perch_recorder *recorder, const char *name)
+{
+	const uint64_t max = recorder->options.max_files;
+	char **slot = &recorder->names[max ? recorder->nr_files % max : 0];
+
+	if (max && *slot)
+		unlink(*slot);
+	free(*slot);
+	*slot = strdup(name);
+}
+
+static void set_last(struct perch_recorder *recorder, const char *path)
+{
+	free(recorder->last);
+	recorder->last = path ? strdup(path) : NULL;
+}
+
+/* Ends the open file and renames it to name. If name is NULL, it keeps its name. */
+static int end_file(struct perch_recorder *recorder, const char *name, struct perch_error *err)
+{
+	const char *path = recorder->options.path;
+	int rc = 0, finished;
+
+	/* after a failure, writing is not repeated; a snapshot has its records already */
+	if (!recorder->failed && !recorder->options.sampler.overwrite)
+		rc = perch__recorder_write_lost(&recorder->lost, &recorder->rings,
+						&recorder->output, err);
+	finished = recorder->output.writer ? finish_file(recorder, rc < 0 ? NULL : err) : 0;
+	perch__recorder_lost_add_records(&recorder->lost);
+	rc = rc < 0 ? rc : finished;
+	/* a file that the disk has no space to complete has its records */
+	if (name && (rc >= 0 || recorder->failed) && !rename(path, name))
+		path = name;
+	else if (name && rc >= 0)
+		rc = perch_error_set(err, errno, PERCH_ERROR_FILE,
+				     "'%s' cannot be renamed to '%s': %s", path, name,
+				     strerror(errno));
+	set_last(recorder, path);
+	return rc;
+}
+
+/*
+ * An incomplete snapshot is removed, because it takes disk space that the next one needs. A device
+ * is not removed.
+ */
+static void remove_incomplete(const char *path)
+{
+	struct stat status;
+
+	if (!lstat(path, &status) && S_ISREG(status.st_mode))
+		unlink(path);
+}
+
+/* Writes the records of the rings since the last complete snapshot, as perf does. */
+static int dump_snapshot(struct perch_recorder *recorder, const char *path, struct perch_error *err)
+{
+	struct recorder_output *output = &recorder->output;
+	int rc = open_file(recorder, path, err);
+
+	if (rc >= 0)
+		rc = perch__recorder_write_lost(&recorder->lost, &recorder->rings, output, err);
+	if (rc >= 0)
+		rc = perch__recorder_write_snapshot(&recorder->rings, &recorder->scan,
+						    recorder->decoder, output, err);
+	if (rc >= 0)
+		rc = end_file(recorder, NULL, err);
+	else if (output->writer)
+		finish_file(recorder, NULL);
+	if (rc < 0) {
+		remove_incomplete(path);
+		return rc;
+	}
+	set_last(recorder, path);
+	perch_sampler_snapshot_advance(recorder->sampler);
+	recorder->overwritten_since = recorder->overwritten;
+	recorder->overwritten = perch__recorder_rings_overwritten(&recorder->rings);
+	return 0;
+}
+
+int perch_recorder_end_file(struct perch_recorder *recorder, struct perch_error *err)
+{
+	const struct perch_recorder_options *options = &recorder->options;
+	char *name = NULL;
+	int rc;
+
+	if (!recorder->started ||
+	    (!options->sampler.overwrite && !recorder->output.writer && !recorder->output.sink))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no file is open");
+	if (options->several && !(name = new_name(options->path)))
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a file name");
+	recorder->file_start_ms = perch__recorder_now_ms();
+	rc = options->sampler.overwrite ? dump_snapshot(recorder, name ? name : options->path, err)
+					: end_file(recorder, name, err);
+	if (rc >= 0 && name)
+		add_name(recorder, name);
+	recorder->nr_files += rc >= 0;
+	recorder->failed |= rc < 0 && !options->sampler.overwrite;
+	free(name);
+	return rc < 0 ? rc : 0;
+}
+
+int perch_recorder_next_file(struct perch_recorder *recorder, struct perch_error *err)
+{
+	if (!recorder->options.several || !recorder->started || recorder->output.writer)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "the recording is one file, or its file is open");
+	perch__recorder_lost_next_file(&recorder->lost);
+	return recorder->options.sampler.overwrite
+		       ? 0
+		       : open_file(recorder, recorder->options.path, err);
+}
+
+bool perch_recorder_file_due(const struct perch_recorder *recorder, int *wait_ms)
+{
+	const struct perch_recorder_options *options = &recorder->options;
+	uint64_t passed;
+
+	if (options->switch_bytes && recorder->output.writer &&
+	    perch__recorder_output_size(&recorder->output) >=
+		    recorder->sideband.used + options->switch_bytes)
+		return true;
+	if (!options->switch_ms)
+		return false;
+	passed = perch__recorder_now_ms() - recorder->file_start_ms;
+	if (passed >= options->switch_ms)
+		return true;
+	if (options->switch_ms - passed < (uint64_t)*wait_ms)
+		*wait_ms = (int)(options->switch_ms - passed);
+	return false;
+}
+
+int perch_recorder_write_events(const struct perch_recorder *recorder, const char *path,
+				struct perch_error *err)
+{
+	struct perch_writer *writer;
+	int rc = perch_writer_open(&writer, path, recorder->events, recorder->nr_events, err),
+	    closed;
+
+	if (rc < 0)
+		return rc;
+	rc = perch__recorder_write_first_features(recorder, writer, err);
+	closed = perch_writer_close(writer, rc < 0 ? NULL : err);
+	return rc < 0 ? rc : closed;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#include "internal.h"
+
+int perch__recorder_append(struct recorder_output *output, const struct iovec *pieces, int nr,
+			   struct perch_error *err)
+{
+	int rc;
+
+	if (!output || !nr)
+		return 0;
+	if (!output->sink)
+		return output->writer ? perch_writer_append(output->writer, pieces, nr, err) : 0;
+	rc = output->sink(output->context, pieces, nr, err);
+	for (int i = 0; rc >= 0 && i < nr; i++)
+		output->sunk += pieces[i].iov_len;
+	return rc;
+}
+
+uint64_t perch__recorder_output_size(const struct recorder_output *output)
+{
+	if (!output)
+		return 0;
+	return output->writer ? perch_writer_size(output->writer) : output->sunk;
+}

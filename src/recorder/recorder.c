@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* The recorder: what a program calls, and its results. */
+#define _GNU_SOURCE /* gettid */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/reserved.h"
+#include "internal.h"
+
+/* ---- opening and closing ---- */
+
+static int check_options(const struct perch_recorder_options *options, struct perch_error *err)
+{
+	if (PERCH__CHECK_RESERVED(options, "perch_recorder_options", err))
+		return -EINVAL;
+	if ((options->several || options->sampler.overwrite) && !options->path &&
+	    (options->fd || options->sink))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "several files, and copies of rings, need a path");
+	if (options->max_files > UINT32_MAX)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "max_files is too large");
+	return 0;
+}
+
+/* A list that perch_targets_split() has made has each thread on each CPU. */
+static int keep_targets(struct perch_recorder *recorder, const struct perch_targets *targets)
+{
+	const struct perch_target *first = targets->target;
+
+	recorder->threads = calloc(targets->nr + 1, sizeof(*recorder->threads));
+	recorder->cpus.cpu = calloc(targets->nr + 1, sizeof(*recorder->cpus.cpu));
+	if (!recorder->threads || !recorder->cpus.cpu)
+		return -ENOMEM;
+	for (size_t i = 0; i < targets->nr; i++) {
+		const struct perch_target *target = &first[i];
+		bool all = target->use_cgroup || target->tid < 0;
+
+		recorder->system_wide |= all;
+		if (target->cpu == first->cpu)
+			recorder->threads[recorder->nr_threads++] = all		  ? -1
+								    : target->tid ? target->tid
+										  : gettid();
+		if (target->cpu >= 0 && target->tid == first->tid)
+			recorder->cpus.cpu[recorder->cpus.nr++] = target->cpu;
+	}
+	return 0;
+}
+
+static int make_machine(struct perch_recorder *recorder, struct perch_error *err)
+{
+	recorder->machine = recorder->options.sampler.event.machine;
+	if (recorder->machine)
+		return 0;
+	if (perch_machine_new(&recorder->own_machine, NULL, NULL, err) < 0)
+		return -ENOMEM;
+	recorder->machine = recorder->own_machine;
+	return 0;
+}
+
+static int open_parts(struct perch_recorder *recorder, struct perch_events *events,
+		      const struct perch_targets *targets, struct perch_error *err)
+{
+	int rc = make_machine(recorder, err);
+
+	if (rc >= 0 && keep_targets(recorder, targets) < 0)
+		rc = perch__recorder_no_memory(err);
+	if (rc >= 0)
+		rc = perch__recorder_open_sampler(recorder, events, targets, err);
+	if (rc >= 0 &&
+	    perch__recorder_rings_init(&recorder->rings, recorder->sampler,
+				       recorder->options.sampler.overwrite ? events->nr : 0) < 0)
+		rc = perch__recorder_no_memory(err);
+	recorder->nr_own_events = events->nr;
+	if (rc >= 0)
+		rc = perch__recorder_prepare_files(recorder, err);
+	/* without memory, records have device and inode */
+	if (rc >= 0 && recorder->options.map_ids == PERCH_RECORDER_IDS_OF_RECORDER)
+		perch__recorder_ids_begin(&recorder->scan.ids);
+	return rc;
+}
+
+int perch_recorder_open_events(struct perch_recorder **result, struct perch_events *events,
+			       const struct perch_targets *targets,
+			       const struct perch_recorder_options *options,
+			       struct perch_error *err)
+{
+	struct perch_targets own = { 0 };
+	struct perch_recorder *recorder;
+	int rc;
+
+	*result = NULL;
+	if (check_options(options, err) < 0)
+		return -EINVAL;
+	recorder = calloc(1, sizeof(*recorder));
+	if (!recorder)
+		return perch__recorder_no_memory(err);
+	recorder->options = *options;
+	rc = targets ? 0
+		     : perch_targets_add_process(&own, getpid(), options->sampler.event.machine,
+						 err);
+	if (rc >= 0)
+		rc = open_parts(recorder, events, targets ? targets : &own, err);
+	perch_targets_clear(&own);
+	if (rc < 0) {
+		perch_recorder_close(recorder);
+		return rc;
+	}
+	*result = recorder;
+	return 0;
+}
+
+int perch_recorder_open(struct perch_recorder **recorder, const char *text,
+			const struct perch_targets *targets,
+			const struct perch_recorder_options *options, struct perch_error *err)
+{
+	struct perch_events events;
+	int rc;
+
+	*recorder = NULL;
+	rc = perch_events_parse(&events, text, options->sampler.event.machine, err);
+	if (rc >= 0)
+		rc = perch_recorder_open_events(recorder, &events, targets, options, err);
+	perch_events_clear(&events);
+	return rc;
+}
+
+void perch_recorder_close(struct perch_recorder *recorder)
+{
+	if (!recorder)
+		return;
+	perch_writer_close(recorder->output.writer, NULL);
+	perch_sampler_close(recorder->sampler);
+	perch__recorder_rings_clear(&recorder->rings);
+	perch__recorder_scan_clear(&recorder->scan);
+	perch__recorder_sideband_clear(&recorder->sideband);
+	perch__recorder_lost_clear(&recorder->lost);
+	perch__recorder_clear_files(recorder);
+	free(recorder->early.bytes);
+	free(recorder->threads);
+	perch_cpus_clear(&recorder->cpus);
+	perch_machine_free(recorder->own_machine);
+	free(recorder);
+}
+
+/* ---- recording ---- */
+
+int perch_recorder_prepare(struct perch_recorder *recorder, struct perch_error *err)
+{
+	const struct perch_recorder_options *options = &recorder->options;
+
+	if (recorder->prepared)
+		return 0;
+	recorder->prepared = true;
+	perch__recorder_synthesize_early(recorder);
+	recorder->file_start_ms = perch__recorder_now_ms();
+	if (options->pin_files)
+		perch__recorder_pinned_begin(&recorder->scan.pinned, !recorder->system_wide);
+	return options->disabled || options->sampler.event.enable_on_exec
+		       ? 0
+		       : perch_sampler_enable(recorder->sampler, err);
+}
+
+int perch_recorder_start(struct perch_recorder *recorder, struct perch_error *err)
+{
+	const struct perch_recorder_options *options = &recorder->options;
+	int rc;
+
+	if (recorder->started || (!options->path && !options->fd && !options->sink))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "%s",
+				       recorder->started ? "the recorder was started before"
+							 : "the recorder has no path, descriptor "
+							   "or function for records");
+	rc = perch_recorder_prepare(recorder, err);
+	if (rc >= 0 && !options->sampler.overwrite)
+		rc = perch__recorder_open_file(recorder, err);
+	if (rc < 0)
+		return rc;
+	recorder->started = true;
+	rc = perch__recorder_synthesize(recorder, err);
+	recorder->failed = rc < 0;
+	return rc;
+}
+
+ssize_t perch_recorder_write(struct perch_recorder *recorder, struct perch_error *err)
+{
+	ssize_t rc = perch__recorder_write_round(&recorder->rings, &recorder->scan,
+						 &recorder->output, err);
+
+	recorder->failed |= rc < 0;
+	return rc;
+}
+
+int perch_recorder_stop(struct perch_recorder *recorder, struct perch_error *err)
+{
+	ssize_t rc = 0;
+
+	perch_sampler_disable(recorder->sampler, NULL);
+	if (!recorder->failed)
+		rc = perch_recorder_write(recorder, err);
+	if (recorder->failed)
+		perch__recorder_discard_round(&recorder->rings, &recorder->scan);
+	return rc < 0 ? (int)rc : 0;
+}
+
+/* ---- results ---- */
+
+struct perch_sampler *perch_recorder_sampler(struct perch_recorder *recorder)
+{
+	return recorder->sampler;
+}
+
+size_t perch_recorder_events(const struct perch_recorder *recorder,
+			     const struct perch_file_event **events)
+{
+	*events = recorder->events;
+	return recorder->nr_events;
+}
+
+bool perch_recorder_replaced_cycles(const struct perch_recorder *recorder)
+{
+	return recorder->replaced_cycles;
+}
+
+uint64_t perch_recorder_file_size(const struct perch_recorder *recorder)
+{
+	return perch__recorder_output_size(&recorder->output);
+}
+
+void perch_recorder_get_stats(const struct perch_recorder *recorder,
+			      struct perch_recorder_stats *stats)
+{
+	const struct recorder_scan *scan = &recorder->scan;
+
+	*stats = (struct perch_recorder_stats){
+		.samples = scan->samples,
+		.throttled = scan->throttled,
+		.lost = recorder->lost.total,
+		.first_time = scan->first_time,
+		.last_time = scan->last_time,
+		.overwritten = recorder->overwritten - recorder->overwritten_since,
+		.files = recorder->nr_files,
+		.lost_sideband = recorder->lost.sideband,
+		.dropped_sideband = recorder->sideband.dropped,
+		.unwritten_bytes = scan->unwritten_bytes,
+		.unwritten_samples = scan->unwritten_samples,
+		.missing_files = perch__recorder_ids_missing(&scan->ids),
+		.missing_path = scan->ids.missing,
+		.denied = recorder->counts.denied,
+		.denied_pid = recorder->counts.denied_pid,
+		.path = recorder->last,
+		.open = recorder->output.writer,
+	};
+}
+
+uint64_t perch_recorder_lost(const struct perch_recorder *recorder, size_t event, size_t ring)
+{
+	const struct recorder_lost *lost = &recorder->lost;
+
+	if (ring >= lost->nr_rings || (event >= lost->nr_events && event != SIZE_MAX))
+		return 0;
+	if (event == SIZE_MAX)
+		return lost->counted ? 0 : perch__recorder_lost_records(lost)[ring];
+	return lost->in_ring[event * lost->nr_rings + ring];
+}
+
+const struct perch_error *perch_recorder_lacks(const struct perch_recorder *recorder,
+					       enum perch_recorder_part part)
+{
+	if (part >= PERCH_RECORDER_NR_PARTS || !recorder->lacking[part].errnum)
+		return NULL;
+	return &recorder->lacking[part];
+}
+
+int perch_recorder_open_mapped(const struct perch_recorder *recorder, const struct perch_dso *dso)
+{
+	return perch__recorder_open_pinned(&recorder->scan.pinned, &recorder->scan.dsos, dso->path,
+					   dso->build_id, dso->build_id_size);
+}
+
+int perch_recorder_root(const struct perch_recorder *recorder, size_t index)
+{
+	const struct recorder_pinned *pinned = &recorder->scan.pinned;
+
+	return index < pinned->nr_roots ? pinned->root[index].fd : -1;
+}
