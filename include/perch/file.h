@@ -373,15 +373,36 @@ PERCH_API int perch_reader_open_fd(struct perch_reader **reader, int fd, enum pe
  */
 PERCH_API int perch_reader_get_owner(const struct perch_reader *reader, uid_t *owner);
 
+/** When a recording was made, by the wall clock, in ns since 1970. */
+struct perch_recording_times {
+	uint64_t start;	      /**< not after its first sample; 0 if unknown */
+	uint64_t end;	      /**< not before its last sample; 0 if unknown */
+	uint64_t reserved[2]; /**< 0 */
+};
+
 /**
- * Returns when the file was last written, which is the end of the recording unless the file was
- * copied.
+ * Returns when the recording was made.
+ *
+ * The file says it by the features CLOCK_DATA and SAMPLE_TIME, so a copy has the same times.
+ * perf(1) writes the first of them only with -k.
+ *
+ * @param reader      the reader
+ * @param[out] times  the times
+ */
+PERCH_API void perch_reader_get_times(const struct perch_reader *reader,
+				      struct perch_recording_times *times);
+
+/**
+ * Converts a time of a record to the wall clock, by the feature CLOCK_DATA.
  *
  * @param reader   the reader
- * @param[out] ns  the time in ns since 1970
- * @return 0, or -ENODATA if the recording is from a pipe. Has no other errors, so it needs no err.
+ * @param time     by the clock of the recording
+ * @param[out] ns  the same in ns since 1970
+ * @return 0, or -ENODATA if the recording does not have the feature. Has no other errors, so it
+ *         needs no err.
  */
-PERCH_API int perch_reader_get_modified(const struct perch_reader *reader, uint64_t *ns);
+PERCH_API int perch_reader_time_of_day(const struct perch_reader *reader, uint64_t time,
+				       uint64_t *ns);
 
 /** Closes a recording. NULL is allowed. */
 PERCH_API void perch_reader_close(struct perch_reader *reader);

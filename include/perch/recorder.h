@@ -21,7 +21,8 @@
  *
  * In all functions err may be NULL. Functions without err cannot fail.
  *
- * Threads: one thread per recorder at a time. It may be one of the threads that are recorded.
+ * Threads: one thread per recorder at a time. It may be one of the threads that are recorded. It
+ * sets its name, to the same one, because the COMM record of that dates the recording.
  *
  * Fork: a recorder belongs to the process that opened it: a child must not call a function with it,
  * because both processes would write to the same place of the file.

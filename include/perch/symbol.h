@@ -102,7 +102,8 @@ struct perch_symbols_options {
 	enum perch_arch arch;
 	/**
 	 * The end of the recording, in ns since 1970; 0 if unknown. A file without a recorded build
-	 * id is not verified if it was written later.
+	 * id is not verified if it was written later, nor if the end of a recording is unknown. A
+	 * session sets it.
 	 */
 	uint64_t recorded_at;
 	/**
@@ -413,6 +414,7 @@ enum perch_symbols_reason {
 	PERCH_SYMBOLS_OTHER_OWNER,	/**< the map file or jitdump belongs to another user */
 	PERCH_SYMBOLS_OTHER_MACHINE,	/**< it was recorded on another machine */
 	PERCH_SYMBOLS_NO_INODE,		/**< the recording has neither build id nor inode */
+	PERCH_SYMBOLS_NO_TIME,		/**< it is unknown when the recording was made */
 	PERCH_SYMBOLS_NAMED,		/**< the user names the file, or the directory with it */
 };
 
@@ -439,7 +441,8 @@ enum perch_symbols_state {
  * Returns if the file that was used for a DSO is known to be the one that was mapped.
  *
  * With a recorded build id it is, or it is refused. Without one, it is verified by device and inode
- * on the machine that was recorded, if it was not written since. Another file that can be the
+ * on the machine that was recorded, if it was not written since the recording, whose time is known.
+ * Another file that can be the
  * mapped one, by its architecture and its executable segments, is used and unverified: it may be a
  * copy of the mapped file, or another build of the program. perch_symbols_options.verified_only
  * refuses these.
@@ -447,11 +450,12 @@ enum perch_symbols_state {
  * @param symbols      the symbols
  * @param dso          the DSO
  * @param[out] reason  why it is unverified: PERCH_SYMBOLS_OTHER_MACHINE, PERCH_SYMBOLS_NO_INODE,
- *                     PERCH_SYMBOLS_NAMED, PERCH_SYMBOLS_OTHER_FILE (another inode) or
- *                     PERCH_SYMBOLS_REPLACED (written since the recording); later versions may have
- *                     others. PERCH_SYMBOLS_OTHER_REASON in other states. NULL is allowed.
+ *                     PERCH_SYMBOLS_NAMED, PERCH_SYMBOLS_OTHER_FILE (another inode),
+ *                     PERCH_SYMBOLS_REPLACED (written since the recording) or
+ *                     PERCH_SYMBOLS_NO_TIME; later versions may have others.
+ *                     PERCH_SYMBOLS_OTHER_REASON in other states. NULL is allowed.
  * @return the state after the lookups so far, for the kinds PERCH_DSO_FILE, PERCH_DSO_MODULE and
- *         PERCH_DSO_KERNEL
+ *         PERCH_DSO_KERNEL, and for the map file of a process if it is unverified
  */
 PERCH_API enum perch_symbols_state perch_symbols_get_state(const struct perch_symbols *symbols,
 							   const struct perch_dso *dso,

@@ -285,6 +285,7 @@ struct unverified {
 	size_t files;
 	size_t other_inode; /* of these: on this machine, but not with the recorded inode or content
 			     */
+	size_t undated;	    /* of these: the recording does not say when it was made */
 };
 
 static void count_unverified(const struct cli_input *input, const struct perch_dso *dso,
@@ -300,18 +301,29 @@ static void count_unverified(const struct cli_input *input, const struct perch_d
 	unverified->files++;
 	unverified->other_inode += reason == PERCH_SYMBOLS_OTHER_FILE ||
 				   reason == PERCH_SYMBOLS_REPLACED;
+	unverified->undated += reason == PERCH_SYMBOLS_NO_TIME;
 	if (!input->verbose)
 		return;
 	perch_clean_text(dso->path, path, sizeof(path));
-	cli_note(input->command, "names of %s are unverified: no build id was recorded, and %s",
-		 path, perch_symbols_doubt(symbols, dso));
+	cli_note(input->command, "names of %s are unverified: %s%s", path,
+		 dso->kind == PERCH_DSO_ANON ? "" : "no build id was recorded, and ",
+		 perch_symbols_doubt(symbols, dso));
 }
 
 static void print_unverified(const struct cli_input *input, const struct unverified *unverified)
 {
+	const char *how = input->verbose ? "" : " (-v lists them)";
+
+	if (unverified->undated == unverified->files) {
+		cli_note(input->command,
+			 "names of %zu %s are unverified: no build id, and the recording does not "
+			 "say when it was made%s: record with perch record, or with perf record -k",
+			 unverified->files, cli_word(unverified->files, "program", "programs"),
+			 how);
+		return;
+	}
 	cli_note(input->command, "names of %zu %s are unverified: no build id%s%s",
-		 unverified->files, cli_word(unverified->files, "program", "programs"),
-		 input->verbose ? "" : " (-v lists them)",
+		 unverified->files, cli_word(unverified->files, "program", "programs"), how,
 		 unverified->other_inode
 			 ? "; the files at their paths were replaced or copied since the "
 			   "recording: link programs with --build-id, or report with --symfs and "

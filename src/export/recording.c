@@ -17,19 +17,10 @@ const char *perch__export_unit(const struct perch_attr *attr)
 
 uint64_t perch__export_time_of_day(const struct perch_export *export, uint64_t time)
 {
-	struct perch_reader *reader = perch_session_reader(export->session);
-	uint64_t words[3]; /* version and clock, the time of day, the time of the clock */
-	const void *data;
-	size_t size;
+	uint64_t ns = 0;
 
-	if (perch_reader_feature(reader, PERCH_FEATURE_CLOCK_DATA, &data, &size) ||
-	    size < sizeof(words))
-		return 0;
-	memcpy(words, data, sizeof(words));
-	if (perch_reader_byte_order(reader) != PERCH_BYTES_NATIVE)
-		for (size_t i = 0; i < 3; i++)
-			words[i] = __builtin_bswap64(words[i]);
-	return words[1] + (time - words[2]);
+	perch_reader_time_of_day(perch_session_reader(export->session), time, &ns);
+	return ns;
 }
 
 uint32_t *perch__export_event_positions(const struct perch_export *export, size_t *nr_written)

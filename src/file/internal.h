@@ -153,7 +153,7 @@ struct perch__sorted {
 struct perch_reader {
 	char *path; /* NULL: fd is read */
 	int fd;
-	struct timespec modified; /* st_mtim: "captured on" of perf's header */
+	struct timespec modified; /* st_mtim: "captured on" without the feature CLOCK_DATA */
 	uid_t owner;		  /* of a file that was opened by its path, or in a directory */
 	bool has_owner;
 	/*

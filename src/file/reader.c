@@ -146,14 +146,6 @@ int perch_reader_get_owner(const struct perch_reader *reader, uid_t *owner)
 	return 0;
 }
 
-int perch_reader_get_modified(const struct perch_reader *reader, uint64_t *ns)
-{
-	if (reader->modified.tv_sec <= 0)
-		return -ENODATA;
-	*ns = (uint64_t)reader->modified.tv_sec * 1000000000 + (uint64_t)reader->modified.tv_nsec;
-	return 0;
-}
-
 void perch_reader_close(struct perch_reader *reader)
 {
 	if (!reader)

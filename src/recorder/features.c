@@ -5,48 +5,40 @@
 
 #include "internal.h"
 
-static uint64_t ns_of(const struct timespec *time)
-{
-	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
-}
-
 /*
- * Writes the resolution of the clock of -k, and one point in time by it and by the wall clock, so
- * that readers can convert times of samples.
+ * Writes the resolution of a clock that was chosen, and a moment by the clock of the samples and by
+ * the wall clock, so that readers can convert times of samples. Of a pipe it is its start, of a
+ * file its end: files that are written until then belong to the recording. But the rings may have
+ * left no locked memory for the question.
  */
-static int write_clock(struct perch_writer *writer, int32_t clock, struct perch_error *err)
+static int write_clock(const struct perch_recorder *recorder, struct perch_writer *writer,
+		       struct perch_error *err)
 {
-	struct {
-		uint32_t version, clock;
-		uint64_t wall, time;
-	} data = { 1, (uint32_t)clock, 0, 0 };
-	struct timespec resolution, wall, time;
+	const struct perch_options *event = &recorder->options.sampler.event;
+	struct recorder_moment moment = recorder->moment;
+	struct timespec resolution;
 	uint64_t ns;
-	int rc;
+	int rc = 0;
 
-	if (clock_getres(clock, &resolution) || clock_gettime(clock, &time) ||
-	    clock_gettime(CLOCK_REALTIME, &wall))
-		return 0;
-	ns = ns_of(&resolution);
-	data.wall = ns_of(&wall);
-	data.time = ns_of(&time);
-	rc = perch_writer_set_feature(writer, PERCH_FEATURE_CLOCKID, &ns, sizeof(ns), err);
-	return rc < 0 ? rc
-		      : perch_writer_set_feature(writer, PERCH_FEATURE_CLOCK_DATA, &data,
-						 sizeof(data), err);
+	if (recorder->options.path)
+		perch__recorder_take_moment(&moment, event, recorder->machine);
+	if (event->use_clockid && !clock_getres(event->clockid, &resolution)) {
+		ns = (uint64_t)resolution.tv_sec * 1000000000 + (uint64_t)resolution.tv_nsec;
+		rc = perch_writer_set_feature(writer, PERCH_FEATURE_CLOCKID, &ns, sizeof(ns), err);
+	}
+	return rc < 0 || !moment.wall ? rc : perch__recorder_write_moment(writer, &moment, err);
 }
 
 int perch__recorder_write_first_features(const struct perch_recorder *recorder,
 					 struct perch_writer *writer, struct perch_error *err)
 {
 	const struct perch_recorder_options *options = &recorder->options;
-	const struct perch_options *event = &options->sampler.event;
 	int rc = perch_writer_describe(writer,
 				       options->version ? options->version : perch_version(),
 				       options->argc, options->argv, recorder->machine, err);
 
-	if (rc >= 0 && event->use_clockid)
-		rc = write_clock(writer, event->clockid, err);
+	if (rc >= 0)
+		rc = write_clock(recorder, writer, err);
 	return rc < 0 ? rc
 		      : perch__recorder_write_tracing_data(writer, recorder->events,
 							   recorder->nr_events, recorder->machine,

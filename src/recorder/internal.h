@@ -20,6 +20,7 @@
  *	sideband.c	the side-band cache, for files that start later
  *	maps.c		records that describe the recording
  *	output.c	a file, a pipe or a function
+ *	wall_clock.c	a moment by the wall clock and by that of the samples
  */
 #ifndef PERCH_RECORDER_INTERNAL_H
 #define PERCH_RECORDER_INTERNAL_H
@@ -374,6 +375,24 @@ struct recorder_early {
 	bool complete;
 };
 
+/* ---- wall_clock.c: the feature CLOCK_DATA ---- */
+
+/* A moment by the wall clock, in ns since 1970, and by the clock of the samples. */
+struct recorder_moment {
+	uint32_t clock; /* CLOCK_*, or RECORDER_DEFAULT_CLOCK */
+	uint64_t wall, time;
+};
+/* The clock of events without clockid has no number. */
+#define RECORDER_DEFAULT_CLOCK UINT32_MAX
+
+/* Now, by the clock of the options. Returns false, and sets nothing, if that is refused. */
+bool perch__recorder_take_moment(struct recorder_moment *moment,
+				 const struct perch_options *options,
+				 struct perch_machine *machine);
+/* Returns 0 or a negative errno. */
+int perch__recorder_write_moment(struct perch_writer *writer, const struct recorder_moment *moment,
+				 struct perch_error *err);
+
 struct perch_recorder {
 	struct perch_recorder_options options; /* as they were completed: open.c */
 	struct perch_machine *machine, *own_machine;
@@ -382,6 +401,7 @@ struct perch_recorder {
 	size_t nr_threads;
 	struct perch_cpus cpus; /* of the targets; without one, all */
 	bool replaced_cycles;
+	struct recorder_moment moment; /* before the events were opened; wall is 0 if unknown */
 	struct perch_sampler *sampler;
 	struct perch_file_event *events; /* of the sampler */
 	size_t nr_events, nr_own_events;

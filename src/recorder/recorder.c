@@ -66,6 +66,9 @@ static int open_parts(struct perch_recorder *recorder, struct perch_events *even
 	if (rc >= 0 && keep_targets(recorder, targets) < 0)
 		rc = perch__recorder_no_memory(err);
 	if (rc >= 0)
+		perch__recorder_take_moment(&recorder->moment, &recorder->options.sampler.event,
+					    recorder->machine);
+	if (rc >= 0)
 		rc = perch__recorder_open_sampler(recorder, events, targets, err);
 	if (rc >= 0 &&
 	    perch__recorder_rings_init(&recorder->rings, recorder->sampler,

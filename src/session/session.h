@@ -28,6 +28,7 @@ struct perch_session {
 	bool live;			/* records are passed by perch_session_put() */
 	const struct perch_record *put; /* the next one; NULL: none */
 	bool merging_deferred;		/* an event defers call chains, and records come by time */
+	uint64_t recorded_since;	/* ns since 1970; 0: unknown */
 	bool call_stacks;		/* an event has call stacks in branch records */
 	bool counts_running;		/* the number of threads that run is known */
 	struct perch_record record;	/* of perch_session_next_sample() */

@@ -110,23 +110,15 @@ static void set_recorded_files(struct perch_session *session)
 	perch_symbols_set_recorded_files(session->symbols, files, nr);
 }
 
-/* The recording began before its end by the time between its first and its last sample. */
-static void set_recorded_since(struct perch_session *session)
+/* Not if the program knows when it was made: that of records which come from a sampler. */
+static void set_times(struct perch_session *session)
 {
-	uint64_t end = session->options.symbols.recorded_at;
-	uint64_t time[2]; /* of the first and the last sample */
-	const void *data;
-	size_t size;
+	struct perch_recording_times times;
 
-	if (perch_reader_feature(session->reader, PERCH_FEATURE_SAMPLE_TIME, &data, &size) ||
-	    size < sizeof(time))
-		return;
-	memcpy(time, data, sizeof(time));
-	if (perch_reader_byte_order(session->reader) != PERCH_BYTES_NATIVE)
-		for (size_t i = 0; i < 2; i++)
-			time[i] = __builtin_bswap64(time[i]);
-	if (time[0] <= time[1] && time[1] - time[0] < end)
-		perch_symbols_set_recorded_since(session->symbols, end - (time[1] - time[0]));
+	perch_reader_get_times(session->reader, &times);
+	if (!session->options.symbols.recorded_at)
+		session->options.symbols.recorded_at = times.end;
+	session->recorded_since = times.start;
 }
 
 /* Returns the number of CPUs of the recorded machine; 0 if unknown. */
@@ -190,7 +182,7 @@ static int begin(struct perch_session *session, struct perch_error *err)
 	if (!rc) {
 		count_running(session);
 		set_bpf_programs(session);
-		set_recorded_since(session);
+		perch_symbols_set_recorded_since(session->symbols, session->recorded_since);
 		set_recorded_files(session);
 	}
 	if (!rc && !session->options.keep_reads && !session->options.file_order &&
@@ -244,8 +236,7 @@ static int open_reader(struct perch_session *session, const char *path, int fd,
 	session->options.symbols.foreign |= is_foreign(session->reader);
 	if (!session->options.symbols.arch)
 		session->options.symbols.arch = perch_reader_arch(session->reader);
-	if (!session->options.symbols.recorded_at)
-		perch_reader_get_modified(session->reader, &session->options.symbols.recorded_at);
+	set_times(session);
 	return 0;
 }
 

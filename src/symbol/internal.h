@@ -359,7 +359,7 @@ struct sources {
 	enum perch_arch arch;
 	bool foreign; /* this machine's kernel is used only if its build id is the recorded one */
 	uint64_t recorded_at;	   /* the end of the recording in ns since 1970; 0 if unknown */
-	uint64_t recorded_since;   /* its start, estimated; 0 if unknown */
+	uint64_t recorded_since;   /* its first sample; 0 if unknown */
 	bool any_owner;		   /* of map files */
 	bool recorded;		   /* DSOs are those of a recording, not of processes that run */
 	char *release;		   /* of the recorded kernel; NULL if unknown */
@@ -372,6 +372,11 @@ struct sources {
 	const struct perch_recorded_file *recorded_file; /* functions of the recording itself */
 	size_t nr_recorded_files;
 };
+/* True for a recording that does not say when it was made: no file is refused for its time then. */
+static inline bool perch__is_undated(const struct sources *sources)
+{
+	return sources->recorded && !sources->recorded_at;
+}
 /* recorded.c: adds the functions that the recording has for a DSO. Returns 0 or -ENOMEM. */
 int perch__load_recorded(struct table *table, const struct sources *sources,
 			 const struct perch_dso *dso, struct symbol_error *error);
@@ -516,6 +521,8 @@ bool perch__perf_map_pid(const struct perch_dso *dso, unsigned *pid);
 struct map_function *perch__perf_map_find(struct perf_map **map, const struct sources *sources,
 					  const struct perch_dso *dso, unsigned pid,
 					  uint64_t address, struct symbol_error *error);
+/* Of a map file in which functions were found. */
+struct proof perch__perf_map_proof(const struct sources *sources);
 /* Returns the number of lines that are not of the format. */
 uint64_t perch__perf_map_damaged(const struct perf_map *map);
 void perch__perf_map_free(struct perf_map *map);

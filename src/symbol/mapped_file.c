@@ -69,6 +69,8 @@ static bool was_changed(const struct sources *sources, const char *path)
 {
 	struct statx status;
 
+	if (perch__is_undated(sources))
+		return false;
 	if (!sources->recorded_at ||
 	    statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME, &status))
 		return true;
@@ -100,6 +102,10 @@ static struct proof prove(const struct elf_file *file, const struct sources *sou
 		return unverified(PERCH_SYMBOLS_OTHER_FILE,
 				  "it has another inode: it was replaced or copied since the "
 				  "recording, or the process was in a container or chroot");
+	if (perch__is_undated(sources))
+		return unverified(PERCH_SYMBOLS_NO_TIME,
+				  "the recording does not say when it was made, so the file may "
+				  "have been written since");
 	if (is_newer(file->fd, sources->recorded_at))
 		return unverified(PERCH_SYMBOLS_REPLACED, "it was written since the recording");
 	return (struct proof){ .state = PERCH_SYMBOLS_VERIFIED };
@@ -214,7 +220,8 @@ static void set_reason(struct symbol_error *error, const struct sources *sources
 {
 	bool compared = !sources->root && !sources->foreign && dso->pid;
 	bool other = at_path == -ESTALE || at_path == -ENOENT || at_path == -ENOTDIR;
-	bool ended = compared && other && sources->recorded_at && !runs(dso->pid);
+	bool recording = sources->recorded || sources->recorded_at;
+	bool ended = compared && other && recording && !runs(dso->pid);
 
 	if (at_path == -ELIBBAD) {
 		perch__set_symbol_reason(error, PERCH_SYMBOLS_STRIPPED,
@@ -222,7 +229,7 @@ static void set_reason(struct symbol_error *error, const struct sources *sources
 	} else if (at_path == -EXDEV && !sources->root) {
 		perch__set_symbol_error(
 			error, "recorded on another machine, and without the build id of the file");
-	} else if (at_path == -ESTALE && (!compared || !sources->recorded_at)) {
+	} else if (at_path == -ESTALE && (!compared || !recording)) {
 		perch__set_symbol_error(error,
 					dso->build_id_size
 						? "the build id of the file is not the recorded one"

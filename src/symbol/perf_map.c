@@ -22,7 +22,7 @@ enum {
 
 #define NS_PER_S     1000000000ull
 #define CLOCK_MARGIN (2 * NS_PER_S)  /* times of files and of processes are coarse */
-#define SINCE_MARGIN (60 * NS_PER_S) /* recorded_since is estimated */
+#define SINCE_MARGIN (60 * NS_PER_S) /* a compiler may write its map, and then be recorded */
 
 /* Bytes of the file. They stay until the end, because symbols use their names. */
 struct text {
@@ -229,8 +229,8 @@ static const char later_map[] = "it was made after the recording, and the proces
 
 /*
  * Map files are never removed, and process ids are used again. Returns why the file is, or may be,
- * that of another process with the same id; NULL if it is not. started: when the running process
- * with the id started; 0 if none runs.
+ * that of another process with the same id; NULL if it is not, or if it is unknown when the
+ * recording was made. started: when the running process with the id started; 0 if none runs.
  */
 static const char *other_process(int fd, const struct sources *sources, const struct perch_dso *dso,
 				 uint64_t started)
@@ -241,6 +241,8 @@ static const char *other_process(int fd, const struct sources *sources, const st
 
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_MTIME | STATX_BTIME, &status))
 		return "its times cannot be read";
+	if (perch__is_undated(sources))
+		return NULL;
 	written = perch__ns_of(&status.stx_mtime);
 	made = status.stx_mask & STATX_BTIME ? perch__ns_of(&status.stx_btime) : 0;
 	if (started && !later)
@@ -505,6 +507,15 @@ struct map_function *perch__perf_map_find(struct perf_map **map, const struct so
 	if (low == (*map)->nr_ranges || (*map)->range[low].start > address)
 		return NULL;
 	return &(*map)->function[(*map)->range[low].function];
+}
+
+struct proof perch__perf_map_proof(const struct sources *sources)
+{
+	if (sources->root || !perch__is_undated(sources))
+		return (struct proof){ 0 };
+	return (struct proof){ PERCH_SYMBOLS_UNVERIFIED, PERCH_SYMBOLS_NO_TIME,
+			       "the recording does not say when it was made, so the file may be "
+			       "that of another process with the same id" };
 }
 
 uint64_t perch__perf_map_damaged(const struct perf_map *map)

@@ -355,6 +355,7 @@ static const struct perch_symbol *find_generated(struct perch_symbols *symbols,
 
 	if (!function)
 		return NULL;
+	cached->proof = perch__perf_map_proof(&symbols->sources);
 	if (function->symbol != NO_ENTRY)
 		return perch__symbol_at(symbols, function->symbol);
 	found = make_generated(symbols, &(struct perch_symbol){ .start = function->start,

@@ -259,7 +259,7 @@ def check_refusals():
     for words, message in ((("-F", "comm,foo"), "no field 'foo'"), (("-F", "sw:trace"), "not a field of software events"),
                            (("-F", "+addr"), "samples of cpu-clock have no data address; record with -d"),
                            (("-F", "cgroup"), "record with --all-cgroups"), (("-F", "+brstack"), "record with -b"),
-                           (("-F", "tod"), "record with -k CLOCK"), (("-F", "ip,symoff"), "add the field sym"),
+                           (("-F", "tod"), "record with perch record, or with perf record -k"), (("-F", "ip,symoff"), "add the field sym"),
                            (("-F", "srcline"), "add the field ip"), (("--reltime", "--deltatime"), "exclude each other"),
                            (("--switch-on", "none"), "the file has no event 'none'")):
         done = captured(PERCH, "script", "-i", "flat", *words)

@@ -308,6 +308,29 @@ static void refuses_maps_of_other_processes_with_the_id(void **state)
 	unlink(dso.path);
 }
 
+/* Of a recording that does not say when it was made, no file is too old or too new. */
+static void without_the_time_of_the_recording_maps_are_unverified(void **state)
+{
+	const pid_t pids[2] = { getpid(), ended_process() };
+	enum perch_symbols_reason doubt;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct perch_symbols *symbols = with_old_map(pids[i % 2], i / 2 * HOUR, 0, 0, true);
+
+		perch_symbols_free(symbols);
+		symbols = new_symbols(NULL);
+		assert_int_equal(perch_symbols_set_recorded_release(symbols, NULL, NULL), 0);
+		assert_string_equal(name_at(symbols, &dso, 0x100), "own");
+		assert_int_equal(perch_symbols_get_state(symbols, &dso, &doubt),
+				 PERCH_SYMBOLS_UNVERIFIED);
+		assert_int_equal(doubt, PERCH_SYMBOLS_NO_TIME);
+		assert_non_null(strstr(perch_symbols_doubt(symbols, &dso), "another process"));
+		perch_symbols_free(symbols);
+		unlink(dso.path);
+	}
+}
+
 /* Below the root of the options, files of all times are used. */
 static void reads_later_maps_below_a_root(void **state)
 {
@@ -370,6 +393,7 @@ int main(void)
 		cmocka_unit_test(reads_map_of_running_process),
 		cmocka_unit_test(reads_map_of_the_user_of_the_process),
 		cmocka_unit_test(refuses_maps_of_other_processes_with_the_id),
+		cmocka_unit_test(without_the_time_of_the_recording_maps_are_unverified),
 		cmocka_unit_test(reads_later_maps_below_a_root),
 		cmocka_unit_test(refuses_files_of_others),
 	};

@@ -88,11 +88,9 @@ static const char *ask_with(const struct perch_symbols_options *options,
 			    const struct perch_dso *dso)
 {
 	static const char *const doubts[] = {
-		[PERCH_SYMBOLS_REPLACED] = "written",
-		[PERCH_SYMBOLS_OTHER_FILE] = "inode",
-		[PERCH_SYMBOLS_OTHER_MACHINE] = "machine",
-		[PERCH_SYMBOLS_NO_INODE] = "path",
-		[PERCH_SYMBOLS_NAMED] = "root",
+		[PERCH_SYMBOLS_REPLACED] = "written",	   [PERCH_SYMBOLS_OTHER_FILE] = "inode",
+		[PERCH_SYMBOLS_OTHER_MACHINE] = "machine", [PERCH_SYMBOLS_NO_INODE] = "path",
+		[PERCH_SYMBOLS_NO_TIME] = "time",	   [PERCH_SYMBOLS_NAMED] = "root",
 	};
 	static char answer[256];
 	struct perch_symbols *symbols = new_symbols(options);
@@ -167,6 +165,37 @@ static void compares_device_and_inode(void **state)
 	dso.inode_generation = 12345678; /* a file system without generations ignores it */
 	assert_true(!strcmp(ask(&dso, later, false), "mapped") ||
 		    !strcmp(ask(&dso, later, false), "mapped? inode"));
+}
+
+/* A recording that does not say when it was made. */
+static void without_the_time_of_the_recording_nothing_is_verified(void **state)
+{
+	const struct perch_symbols_options verified_only = { .verified_only = true };
+	const char *path = path_in_directory("undated");
+	struct perch_dso dso;
+	struct perch_symbols *symbols;
+
+	(void)state;
+	write_elf(path, SHT_SYMTAB, mapped, 1, NULL, 0);
+	dso = dso_of(path);
+	for (int other = 0; other < 2; other++) {
+		enum perch_symbols_reason doubt;
+
+		symbols = new_symbols(NULL);
+		assert_int_equal(perch_symbols_set_recorded_release(symbols, NULL, NULL), 0);
+		assert_string_equal(name_at(symbols, &dso, CODE_OFFSET), "mapped");
+		assert_int_equal(perch_symbols_get_state(symbols, &dso, &doubt),
+				 PERCH_SYMBOLS_UNVERIFIED);
+		assert_int_equal(doubt, other ? PERCH_SYMBOLS_OTHER_FILE : PERCH_SYMBOLS_NO_TIME);
+		perch_symbols_free(symbols);
+		dso.inode++;
+	}
+	/* another file is not said to be newer */
+	symbols = new_symbols(&verified_only);
+	assert_int_equal(perch_symbols_set_recorded_release(symbols, NULL, NULL), 0);
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET), "");
+	check_reason(PERCH_SYMBOLS_OTHER_FILE, perch_symbols_error(symbols, &dso));
+	perch_symbols_free(symbols);
 }
 
 /* As the build id cache makes them. */
@@ -456,6 +485,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(compares_device_and_inode),
+		cmocka_unit_test(without_the_time_of_the_recording_nothing_is_verified),
 		cmocka_unit_test(another_link_is_no_replacement),
 		cmocka_unit_test(content_newer_than_the_recording_is_unverified),
 		cmocka_unit_test(refuses_files_that_cannot_be_the_mapped_one),

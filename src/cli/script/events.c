@@ -47,7 +47,7 @@ static int refuse_missing(const struct script_event *event, const struct script_
 /* Fields that need others. */
 static int check_combination(const struct script *script, const struct script_event *event)
 {
-	uint64_t asked = script->fields.type[event->type].asked;
+	uint64_t asked = script->fields.type[event->type].asked, ns;
 
 	if (asked & SCRIPT_SYMOFF && !(event->fields & SCRIPT_SYM))
 		return cli_usage_error(SCRIPT_COMMAND,
@@ -72,30 +72,12 @@ static int check_combination(const struct script *script, const struct script_ev
 			SCRIPT_COMMAND,
 			"-F brstackinsn, brstackdisasm: the code between branches is known only if "
 			"all branches are recorded; record with -b");
-	if (event->fields & SCRIPT_TOD && !script->tod_ns)
+	if (event->fields & SCRIPT_TOD &&
+	    perch_reader_time_of_day(perch_session_reader(script->session), 0, &ns))
 		return cli_usage_error(SCRIPT_COMMAND,
 				       "-F tod: the file does not have the time of day of its "
-				       "clock; record with -k CLOCK");
+				       "clock; record with perch record, or with perf record -k");
 	return 0;
-}
-
-/* Reads the time of day and the time of the clock at one moment. */
-static void read_clock(struct script *script)
-{
-	struct perch_reader *reader = perch_session_reader(script->session);
-	const void *data;
-	uint64_t words[3];
-	size_t size;
-
-	if (perch_reader_feature(reader, PERCH_FEATURE_CLOCK_DATA, &data, &size) ||
-	    size < sizeof(words))
-		return;
-	memcpy(words, data, sizeof(words)); /* version and clock, then the times */
-	if (perch_reader_byte_order(reader) != PERCH_BYTES_NATIVE)
-		for (size_t i = 0; i < 3; i++)
-			words[i] = __builtin_bswap64(words[i]);
-	script->tod_ns = words[1];
-	script->clock_ns = words[2];
 }
 
 /* ---- the fields of each event ---- */
@@ -274,7 +256,6 @@ int script_events_open(struct script *script)
 		script->event[i].event = &events[i];
 		script->event[i].type = script_type_of(&events[i].attr);
 	}
-	read_clock(script);
 	add_tracepoint_frames(script);
 	status = cli_switch_open(&script->switching, &script->input);
 	width = width_of_names(script);

@@ -169,8 +169,6 @@ struct script {
 		char text[SCRIPT_COMM_BYTES];
 	} comm[2];
 	uint64_t last_time; /* of --reltime the first, of --deltatime the previous; 0: none */
-	/* the time of day at a time of the clock of the file; 0: unknown */
-	uint64_t tod_ns, clock_ns;
 	int data_src_width;
 	uint64_t unformatted;	    /* samples of tracepoints whose format the file lacks */
 	struct script_group *group; /* the counts of the last record of a group; NULL: none yet */

@@ -59,10 +59,12 @@ static char *put_seconds(const struct script *script, char *at, uint64_t time)
 
 char *script_put_tod(const struct script *script, char *at, uint64_t time)
 {
-	uint64_t ns = script->tod_ns + (time - script->clock_ns);
-	time_t seconds = (time_t)(ns / 1000000000);
+	uint64_t ns = 0;
+	time_t seconds;
 	struct tm local;
 
+	perch_reader_time_of_day(perch_session_reader(script->session), time, &ns);
+	seconds = (time_t)(ns / 1000000000);
 	if (!localtime_r(&seconds, &local))
 		return at;
 	at += strftime(at, 64, "%F %H:%M:%S", &local);

@@ -371,10 +371,15 @@ static void print_feature_line(struct perch_reader *reader, FILE *stream, int fe
 static void print_start(struct perch_reader *reader, FILE *stream)
 {
 	const struct perch__file_header *header = &reader->header;
+	struct perch_recording_times times;
 	struct tm broken_down;
 	char text[64] = "";
+	time_t seconds;
 
-	if (localtime_r(&reader->modified.tv_sec, &broken_down))
+	/* perf prints the time of the file, which a copy does not have */
+	perch_reader_get_times(reader, &times);
+	seconds = times.end ? (time_t)(times.end / 1000000000) : reader->modified.tv_sec;
+	if (localtime_r(&seconds, &broken_down))
 		strftime(text, sizeof(text), "%a %b %e %T %Y", &broken_down);
 	fprintf(stream, "# captured on    : %s\n# header version : 1\n", text);
 	if (reader->pipe)
