@@ -1,4 +1,24 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Counters, groups and sets. A set is every event on every target, with one handle. A read is one
+ * read(2), also of a group, or a self-monitoring read without a system call. A count has times and
+ * a state, so a count of an event that never ran differs from zero, and an estimate from an exact
+ * count. A file calls only files below its own:
+ *
+ *	set_open.c		opens the events of a set
+ *	set_access.c		reads, enables, disables and resets them
+ *	set_pages.c		reads of sets without a system call
+ *	set.c			makes, describes and closes sets
+ *	group.c			opens groups
+ *	  group_access.c	  reads, enables, disables and resets them
+ *	counter.c		counters: one event each
+ *	adopt.c			events that were opened elsewhere
+ *	self_monitoring.c	maps the page of an event for self-monitoring reads
+ *	user_pages.c		maps the pages of groups and sets
+ *	read.c			read(2) and ioctl(2) of events, and their errors
+ *	count.c			state and scaled value of a count
+ *	open.c			opens an event that is read
+ */
 #ifndef PERCH_COUNT_INTERNAL_H
 #define PERCH_COUNT_INTERNAL_H
 

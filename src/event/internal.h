@@ -1,7 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared declarations of the event parser. Functions that return int return 0 or a negative errno,
- * unless stated otherwise, and set the error of the parser.
+ * Event strings become attrs. A name may stand for several events, as a glob does, or "cycles" on
+ * a hybrid machine; .first links them. An error has its byte offset in the text. Functions that
+ * return int return 0 or a negative errno, unless stated otherwise, and set the error of the
+ * parser. A file calls only files below its own:
+ *
+ *	file.c			events from a file: joins its lines to one text
+ *	parse.c			the grammar, by recursive descent
+ *	pmu/pmu_match.c		the PMUs that a name matches
+ *	pmu/pmu.c		"pmu/name,term=value/"
+ *	pmu/hybrid.c		generic names on machines with several core PMUs
+ *	pmu/pmu_event.c		the format and events directories of a PMU
+ *	pmu/pfm.c		names of libpfm4
+ *	probe/probe.c		uprobe:, kprobe:, usdt: and their returns
+ *	  probe/probe_sites.c	  the sites of user probes in their file
+ *	  probe/probe_offset.c	  checks the offsets of user probes
+ *	  probe/elf_demangled.c	  functions by demangled names
+ *	  probe/elf_function.c	  functions in symbol tables
+ *	  probe/usdt.c		  USDT notes
+ *	  probe/find_dso.c	  the file of a name such as "libc"
+ *	  probe/kernel_function.c  checks a function against /proc/kallsyms
+ *	term_list.c		terms between slashes
+ *	  terms.c		  the terms of all events
+ *	  term_values.c		  their values
+ *	modifier.c		modes, precision, how an event is scheduled
+ *	group.c			constraints of a group
+ *	tracepoint.c		system:name
+ *	breakpoint.c		mem:ADDRESS
+ *	filter.c		filters of tracepoints
+ *	events.c		the list of events
+ *	attr_name.c		the reverse: from an attr to a name
+ *	generic.c		hardware, software and raw events; keywords
+ *	  cache.c		  hardware cache events
+ *	config.c		the config fields of an attr
+ *	kernel_only.c		whether an event occurs only in the kernel
+ *	suggestions.c		similar names
+ *	lexer.c			tokens with their positions, and errors
  */
 #ifndef PERCH_EVENT_INTERNAL_H
 #define PERCH_EVENT_INTERNAL_H

@@ -1,4 +1,43 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Explains a refused open call (attr, pid, cpu, group, flags, errno), and refused operations on an
+ * event. There are three sources, in this order. Rules are a table in the order of the kernel's
+ * checks: a row has errno, fields, condition, message, remedy and the fix that the remedy makes in
+ * the open call. Facts are read when a condition needs them; a condition matches, does not match
+ * or is unknown. Probing, if the caller allows it, repeats the open call with a fix or with parts
+ * removed when several causes are left; every call is harmless and counted. What fails next is
+ * found by evaluating the rules on the fixed open call. man/causes.c generates perch-causes(7)
+ * from all tables. A file calls only files below its own:
+ *
+ *	explain.c			the case of an open call
+ *	probing/probe.c			open calls that find the cause, and the follow-ups
+ *	  probing/probe_features.c	  which newer features the kernel has
+ *	  probing/probe_fix.c		  applies the fixes of rules
+ *	  probing/probe_parts.c		  removes parts of the open call
+ *	  probing/attr_subsets.c	  splits an attr into subsets
+ *	  probing/probe_call.c		  one harmless open call
+ *	message.c			messages and remedies of a result
+ *	evaluate.c			which rules match, and which after the first is fixed
+ *	lint.c				accepted attrs without effect (lint.def)
+ *	  lint_facts.c			  their facts and placeholders
+ *	operation/operation.c		refused mmap, ioctl, read and munmap
+ *	  operation/operation_placeholders.c  values of {placeholders}
+ *	  operation/operation_rules.c	  the rules: mmap.def, ioctl.def, read.def
+ *	  operation/filter.c		  what the kernel refuses in a filter
+ *	  operation/mapping_facts.c	  facts for mmap(2)
+ *	  operation/operation_facts.c	  facts for the other operations
+ *	rules/rules.c			the rules of open calls: rules.def and those it includes,
+ *					with the conditions of predicates.h
+ *	rules/placeholders.c		values of {placeholders} (placeholders.def)
+ *	  rules/placeholder_lists.c	  lists of limited length
+ *	facts_files.c			facts from single files
+ *	facts_pmu.c			facts of the PMU
+ *	facts_cgroup.c			what messages say about cgroups
+ *	facts.c				facts of the machine and its processes
+ *	features.c			fields and bits that are newer than the kernel
+ *	finding.c			findings from table rows
+ *	this_machine.c			the machine, if the caller passes none
+ */
 #ifndef PERCH_EXPLAIN_INTERNAL_H
 #define PERCH_EXPLAIN_INTERNAL_H
 

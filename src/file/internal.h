@@ -1,4 +1,44 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Reads and writes perf.data. A file is readable at every moment of its recording: header, attrs
+ * and ids are written first, records are appended, then the data size in the header is updated.
+ * Features come last. If the disk becomes full, the whole records that fit stay.
+ *
+ * The reader maps the file and trusts only its size at opening. Complete and incomplete files,
+ * both byte orders, directories, pipe format and compressed records become one stream of records,
+ * in file order or by time. By time, it sorts an index of the records of some rounds, delivers
+ * each record that no later round can precede, and discards it with its pages: memory does not
+ * grow with the file. A file without FINISHED_ROUND is one batch, and so are all files of a
+ * directory together. Records of wrong rounds are delivered late, and counted. A file calls only
+ * files below its own:
+ *
+ *	fields/fields_records.c		fields of the records of perf.data itself
+ *	  fields/fields_variable.c	  those of variable size
+ *	  fields/fields_attr.c		  those of attrs
+ *	  fields/fields.c		  emits fields
+ *	reader.c			opens a recording, delivers its records
+ *	  pipe.c			  pipe format
+ *	  order.c			  sorts records by time
+ *	  header.c			  header and attrs
+ *	    foreign.c			    names files of other tools
+ *	  load.c			  maps a file, a copy of a pipe or a directory
+ *	    spool.c			    copies a pipe to an unnamed file
+ *	  cursor.c			  records in file order
+ *	    decompress.c		    compressed records
+ *	print/print.c			header features as text
+ *	  print/print_machine.c		  CPUs, caches and memory
+ *	  print/print_attr.c		  attrs
+ *	feature.c			finds and parses header features
+ *	  simpleperf.c			  functions that recordings of Android have
+ *	  tracing_data.c		  formats of tracepoints
+ *	describe.c			writes features about machine, command and events
+ *	writer_records.c		appends records
+ *	writer.c			start and end of a file that is written
+ *	  writer_pipe.c			  pipe format
+ *	bpf.c				BPF programs of the recorded machine
+ *	  writer_base.c			  buffers, errors, events
+ *	common.c			parts of the reader
+ */
 #ifndef PERCH_FILE_INTERNAL_H
 #define PERCH_FILE_INTERNAL_H
 

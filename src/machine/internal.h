@@ -1,4 +1,30 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Facts about the machine and the user. Each is read when it is first needed, and cached. The root
+ * directory and the system calls can be replaced, so a test can describe any machine. A file calls
+ * only files below its own:
+ *
+ *	breakpoints.c		whether hardware breakpoints fire
+ *	hardware.c		hypervisor, capabilities of PMUs, size of the attr
+ *	sandbox.c		restrictions of a process: seccomp, namespaces, lockdown, LSMs
+ *	  container.c		  the container runtime
+ *	machine.c		the machine: sysctls, release, privileges
+ *	  cpu_topology.c	  cores, dies, sockets and NUMA nodes
+ *	  cpus.c		  lists of CPUs and PMUs
+ *	tracepoints.c		names of tracepoints by their ids
+ *	  tracefs.c		  the mount point and its permissions
+ *	cgroups.c		mounted cgroup hierarchies
+ *	address_space.c		limits and mappings of a process
+ *	descriptor.c		the path of a descriptor
+ *	process_cache.c		the state of a target, cached for a short time
+ *	  process.c		  capabilities, limits, descriptors, state of a process
+ *	    status.c		    status files of /proc
+ *	read_cached.c		files that do not change, cached
+ *	system.c		facts of the whole system: distribution, open files
+ *	file.c			small files below the root directory
+ *	process_memory.c	memory and paths of a process, for system calls with pointers
+ *	syscalls.c		the real system calls
+ */
 #ifndef PERCH_MACHINE_INTERNAL_H
 #define PERCH_MACHINE_INTERNAL_H
 

@@ -1,4 +1,23 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Builds an attr from an event and options, and opens it. Options that exclude each other are
+ * refused before the system call. The attr has the smallest size that holds its fields, for old
+ * kernels. Success costs one system call. A file calls only files below its own:
+ *
+ *	attr.c		an attr from an event and options
+ *	  check.c	  options that contradict each other or would be ignored
+ *	  terms.c	  the terms of an event's text, which override options
+ *	  core_pmu.c	  core PMUs, and their bit for self-monitoring reads
+ *	target_cpus.c	targets on certain CPUs
+ *	  targets.c	  lists of targets, and the threads of a process
+ *	  cgroup.c	  the directory of a cgroup
+ *	control.c	every ioctl of an event, and prctl
+ *	optional.c	opens without the optional parts that the kernel lacks, newest first
+ *	open.c		opens an attr on a target: the only call of perf_event_open(2)
+ *	user_only.c	repeats a refused open call without the kernel
+ *	clock.c		converts between the CPU's clock and times of samples
+ *	signal.c	signals of events
+ */
 #ifndef PERCH_OPEN_INTERNAL_H
 #define PERCH_OPEN_INTERNAL_H
 

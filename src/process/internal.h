@@ -1,4 +1,29 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Address spaces: names of threads and their mappings at the time of a sample. Mappings are in
+ * trees that processes share after a fork; a change copies one path. An address resolves to a DSO
+ * and an offset in it. A DSO is a path with a build id, or with device and inode: in containers
+ * the same path is another file. Generation numbers say when a cached result is outdated.
+ *
+ * Functions of jitdumps are a tree of their own above the mappings, because a compiler that maps
+ * its memory again has the same functions in it. Their offset is that of their code in the
+ * jitdump, so it is never that of another function at the same address. A file calls only files
+ * below its own:
+ *
+ *	ended.c			frees threads and processes that have ended
+ *	running.c		processes that already run
+ *	processes.c		applies records, resolves addresses
+ *	  copied_text.c		  text that a program copied to large pages
+ *	  cgroups.c		  paths of cgroups
+ *	  switches.c		  the number of threads that run
+ *	jitdumps.c		functions of all jitdumps, by time
+ *	  dso.c			  DSOs
+ *	  space.c		  address spaces
+ *	jitdump_code.c		the code of a jitdump
+ *	jitdump_lines.c		its lines
+ *	jitdump_unwinding.c	its unwinding information
+ *	jitdump_file.c		reads a jitdump
+ */
 #ifndef PERCH_PROCESS_INTERNAL_H
 #define PERCH_PROCESS_INTERNAL_H
 

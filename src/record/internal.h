@@ -1,5 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* Declarations that the files of the record module share. */
+/*
+ * Decodes records into typed views: all types, in both byte orders. Decoding copies and allocates
+ * nothing, and checks each field against the end of the record. An error has the field's path in
+ * perch-records(7) and its byte offset. Views of the other byte order have converted numbers;
+ * arrays stay as recorded, and perch_word() reads them. fields.def is every record and field as
+ * data: perch/fields.h visits fields with it, and perch-records(7) is generated from it. A file
+ * calls only files below its own:
+ *
+ *	decoder.c		finds the attr of a record by its id
+ *	deferred.c		merges deferred call chains
+ *	pieces.c		records that are not aligned or in several pieces
+ *	fields.c		visits the fields of a record
+ *	record.c		header and trailer
+ *	  record_body.c		  all bodies but samples, by fields.def
+ *	  sample.c		  samples
+ *	record_copy.c		an owned copy, whose pointers it moves
+ *	record_type.c		the tables of fields.def: names and functions of a type
+ *	tracepoint_value.c	values of a tracepoint's fields
+ *	fields_emit.c		single values, lists and groups
+ *	  branch.c		  entries of lists: branches, namespaces
+ *	format_data_src.c	PERF_SAMPLE_DATA_SRC as text
+ *	format_mem.c		its parts, as perf prints them
+ *	format_flags.c		flags and types as text
+ *	callchain.c		walks call chains
+ *	parse_info.c		positions of fields, computed once per attr
+ *	read_values.c		counter values in records
+ *	registers.c		names of architectures and registers
+ *	tracepoint_tracefs.c	finds formats of tracepoints in tracefs
+ *	  tracepoint_format.c	  parses a format, with one allocation
+ */
 #ifndef PERCH_RECORD_INTERNAL_H
 #define PERCH_RECORD_INTERNAL_H
 

@@ -1,5 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* Declarations that the files of the ring module share: counting of records, and the sampler. */
+/*
+ * Ring buffers, and the sampler: events x targets, with one handle. All events of a CPU, or with
+ * .per_thread of a thread, write to one ring. A batch is what the kernel had written when it was
+ * looked at; data_tail advances once per batch. The kernel shares the control page between all
+ * mappings of an event, so a mark in its last bytes prevents a second ring. A file calls only
+ * files below its own:
+ *
+ *	sampler_read.c		reads records, batches and snapshots
+ *	sampler_threads.c	adds and removes threads while it runs
+ *	sampler_open.c		opens every event on every target
+ *	  sampler_event.c	  attrs of the events, and the tracking event
+ *	  sampler_targets.c	  one element for each thread and CPU
+ *	  sampler_attach.c	  opens the events of an element, attaches them to a ring
+ *	  sampler_size.c	  default sizes of rings
+ *	merge.c			merges rings by time, in place
+ *	sampler_stats.c		statistics of rings and events
+ *	sampler_lost.c		lost samples of an event
+ *	sampler_signal.c	signals, and the event of a descriptor
+ *	sampler_state.c		the state of rings; pausing and refreshing
+ *	sampler_times.c		the times of an event
+ *	sampler_wait.c		polls one descriptor per ring
+ *	sampler.c		enabling and disabling, properties
+ *	ring.c			one ring
+ *	  snapshot.c		  snapshots of a ring that is written backward
+ *	aux.c			the AUX area
+ *	buffer.c		mapping and consuming the buffer of a ring
+ */
 #ifndef PERCH_RING_INTERNAL_H
 #define PERCH_RING_INTERNAL_H
 

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of the module. A file calls only files below its own:
+ * Records that the kernel does not write, because what they describe is older than the event. Each
+ * public function makes one batch and keeps no state. A process that ends or is refused while its
+ * files are read is counted. Records of perf.data's own types (ID_INDEX, THREAD_MAP, CPU_MAP)
+ * describe a recording and not the machine, so the recorder makes them. A file calls only files
+ * below its own:
  *
  *	synthesize.c	the public functions: one batch for each call
  *	processes.c	COMM, FORK, NAMESPACES
  *	  maps.c	MMAP2
- *	    build_ids.c	  build ids of mapped files
  *	kernel.c	MMAP of the kernel and its modules
  *	cgroups.c	CGROUP
  *	bpf.c		KSYMBOL, BPF_EVENT
  *	batch.c		collects records for the sink
+ *	  build_ids.c	  build ids of mapped files, each read once per batch
  */
 #ifndef PERCH_SYNTHESIZE_INTERNAL_H
 #define PERCH_SYNTHESIZE_INTERNAL_H

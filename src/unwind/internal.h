@@ -1,10 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers, rows of rules, and the files that the rules are read from.
+ * Call chains from registers and copies of user stacks. A row has the rules of addresses of a DSO.
+ * Most rows are a few sums: the canonical frame address (CFA) is a register plus an offset, and
+ * each saved register is in the stack at the CFA plus an offset. Then a frame costs a lookup and a
+ * few loads. Other rules are expressions, which are evaluated for each frame (ROW_SLOW), with a
+ * limited number of operations.
  *
- * A row has the rules of addresses of a DSO. Most rows are a few sums: the canonical frame address
- * (CFA) is a register plus an offset, and each saved register is in the stack at the CFA plus an
- * offset. Other rules are expressions, which are evaluated for each frame (ROW_SLOW).
+ * Return addresses are looked up at address - 1, except below a signal frame. Code without rules
+ * is unwound by the frame pointer, if the result is mapped code. The stack pointer must grow from
+ * frame to frame, so a chain cannot loop. Each end has a reason (enum perch_unwind_end). A file
+ * calls only files below its own:
+ *
+ *	unwind.c		finds the row of each address, and follows the callers
+ *	rows.c			each row once, and the ranges of addresses that share it
+ *	row.c			makes a row of the rules of an address
+ *	  rules.c		  the file of a DSO, and its sections with rules
+ *	  jit_rules.c		  the rules in a jitdump
+ *	  cfi.c			  reads .eh_frame and .debug_frame
+ *	  go_runtime.c		  functions of the Go runtime that switch stacks
+ *	  trampoline.c		  trampolines of Python
+ *	step.c			from the registers of a function to those of its caller
+ *	  expression.c		  rules that are expressions
+ *	architecture.c		registers of each architecture
+ *	instructions.c		code whose rules are missing or incomplete
  */
 #ifndef PERCH_UNWIND_INTERNAL_H
 #define PERCH_UNWIND_INTERNAL_H

@@ -7,10 +7,11 @@
  *	record_options.c	the command line -> struct record_options
  *	  record_arguments.c	  arguments of single options
  *	record_loop.c		waits for data, signals and times
- *	record_cache.c		the file -> the build id cache
  *	record_print.c		messages about a file
  *	record_open.c		struct record_plan -> the recorder
  *	record_plan.c		struct record_options -> struct record_plan
+ *	record_cache.c		the file -> the build id cache
+ *	record_defaults.c	the user's defaults of call chains
  */
 #ifndef PERCH_CLI_RECORD_H
 #define PERCH_CLI_RECORD_H
