@@ -424,6 +424,47 @@ PERCH_API const struct perch_unwinder *perch_session_unwinder(const struct perch
 /** Returns the symbols, for example for perch_symbols_name(). */
 PERCH_API struct perch_symbols *perch_session_symbols(struct perch_session *session);
 
+struct perch_build_id_cache;
+
+/** Files with samples that cannot be added to a build id cache. */
+struct perch_missing_files {
+	size_t files;	      /**< the number of files */
+	char path[4096];      /**< of one of them; not trusted */
+	char reason[512];     /**< why, of the same */
+	uint64_t reserved[2]; /**< for members of later versions */
+};
+
+/** What is added to a build id cache, and from where. All members may be 0. */
+struct perch_fill_cache_options {
+	/** Adds /proc/kallsyms, too; for a recording of this boot. */
+	unsigned kernel : 1;
+	/** Opens the file of a DSO that cannot be opened otherwise. Returns a descriptor, which the
+	 * session closes, or a negative number. */
+	int (*open)(const void *context, const struct perch_dso *dso);
+	const void *context;	     /**< for open */
+	struct perch_symbols **root; /**< with other root directories, for debug files */
+	size_t nr_roots;	     /**< entries of root */
+	uint64_t reserved[2];	     /**< must be 0 */
+};
+
+/**
+ * Adds to a build id cache the files and debug files that have samples in the recording, and the
+ * vdso. Reads all records that were not delivered yet. A file that cannot be opened, or is not the
+ * recorded one, is left out and counted.
+ *
+ * @param session          the session; symbols.verified_only is advised
+ * @param cache            the cache, which is open (perch_build_id_cache_open())
+ * @param options          NULL is allowed
+ * @param[in,out] missing  counts the files that are left out; NULL is allowed
+ * @param[out] err         the reason of a failure
+ * @return 0 or a negative errno
+ */
+PERCH_API int perch_session_fill_cache(struct perch_session *session,
+				       const struct perch_build_id_cache *cache,
+				       const struct perch_fill_cache_options *options,
+				       struct perch_missing_files *missing,
+				       struct perch_error *err);
+
 #ifdef __cplusplus
 }
 #endif

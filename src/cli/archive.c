@@ -14,7 +14,6 @@
 #include <unistd.h>
 #include <perch/symbol.h>
 
-#include "base/files/open_file.h"
 #include "build_id_cache.h"
 #include "input.h"
 #include "options.h"
@@ -94,16 +93,16 @@ static const char *compression_of(const char *output)
 
 /* Writes the names of the link and of the directory of each entry that the recording has; without a
  * file, prints the entries if `verbose`. Returns the number of entries. */
-static size_t put_names(FILE *names, const struct cli_cache_entry *entry, size_t nr,
+static size_t put_names(FILE *names, const struct perch_build_id_cache_entry *entry, size_t nr,
 			const struct perch_build_id *ids, size_t nr_ids, bool verbose)
 {
-	struct cli_cache_id id;
+	struct perch_build_id_text id;
 	size_t found = 0;
 
 	for (size_t i = 0; i < nr_ids; i++) {
 		if (ids[i].size < 2)
 			continue;
-		cli_cache_set_id(&id, ids[i].bytes, ids[i].size);
+		perch_format_build_id(&id, ids[i].bytes, ids[i].size);
 		for (size_t j = 0; j < nr; j++) {
 			if (strcmp(entry[j].id.text, id.text))
 				continue;
@@ -121,15 +120,15 @@ static size_t put_names(FILE *names, const struct cli_cache_entry *entry, size_t
 	return found;
 }
 
-static int run_pack(const struct cli_cache *cache, const char *output, int fd,
-		    const struct cli_cache_entry *entry, size_t nr,
+static int run_pack(const struct perch_build_id_cache *cache, const char *output, int fd,
+		    const struct perch_build_id_cache_entry *entry, size_t nr,
 		    const struct perch_build_id *ids, size_t nr_ids)
 {
 	char *argv[] = { (char *)"tar",
 			 (char *)"-cf",
 			 (char *)"-",
 			 (char *)"-C",
-			 (char *)cache->path,
+			 (char *)perch_build_id_cache_path(cache),
 			 (char *)"--null",
 			 (char *)"--verbatim-files-from",
 			 (char *)"-T",
@@ -148,8 +147,8 @@ static int run_pack(const struct cli_cache *cache, const char *output, int fd,
 
 /* Writes the archive. Kernel symbols in the cache may be read only by its user, and so may an
  * archive of them. own: the command has made the name. */
-static int pack_entries(const struct cli_cache *cache, const char *output, bool own,
-			const struct cli_cache_entry *entry, size_t nr,
+static int pack_entries(const struct perch_build_id_cache *cache, const char *output, bool own,
+			const struct perch_build_id_cache_entry *entry, size_t nr,
 			const struct perch_build_id *ids, size_t nr_ids)
 {
 	unsigned flags = CLI_OUTPUT_PRIVATE | (own ? CLI_OUTPUT_OWN_NAME : CLI_OUTPUT_NO_LINK);
@@ -170,17 +169,18 @@ static int pack_entries(const struct cli_cache *cache, const char *output, bool 
 
 static int pack(struct cli_input *input, const char *output, bool verbose)
 {
-	struct cli_cache_entry *entry;
+	struct perch_build_id_cache_entry *entry;
 	const struct perch_build_id *ids;
 	struct perch_error err;
-	struct cli_cache cache;
+	struct perch_build_id_cache *cache;
 	char *name = NULL;
 	size_t nr, nr_ids, found;
 	int status = cli_input_open(input);
 
 	if (status)
 		return status;
-	if (cli_cache_open(&cache, false, &err) || cli_cache_list(&cache, &entry, &nr, &err)) {
+	if (cli_open_cache(&cache, false, &err) ||
+	    perch_build_id_cache_list(cache, &entry, &nr, &err)) {
 		cli_input_close(input);
 		return cli_error(COMMAND, &err);
 	}
@@ -191,13 +191,13 @@ static int pack(struct cli_input *input, const char *output, bool verbose)
 			COMMAND,
 			"the build id cache %s has no file of %s: record without -N and -B, or add "
 			"files with perch buildid-cache -a",
-			cache.path, input->path);
+			perch_build_id_cache_path(cache), input->path);
 		status = CLI_EXIT_FAILURE;
 	} else if (!output && asprintf(&name, "%s.tar.bz2", input->path) < 0) {
 		status = CLI_EXIT_FAILURE;
 	} else {
 		signal(SIGPIPE, SIG_IGN);
-		status = pack_entries(&cache, output ? output : name, !output, entry, nr, ids,
+		status = pack_entries(cache, output ? output : name, !output, entry, nr, ids,
 				      nr_ids);
 	}
 	if (!status)
@@ -206,8 +206,8 @@ static int pack(struct cli_input *input, const char *output, bool verbose)
 		       found, cli_word(found, "file", "files"), input->path,
 		       output ? output : name);
 	free(name);
-	cli_cache_free_entries(entry, nr);
-	cli_cache_close(&cache);
+	perch_build_id_cache_free_entries(entry, nr);
+	perch_build_id_cache_free(cache);
 	cli_input_close(input);
 	return cli_check_stdout(COMMAND, 0) ? CLI_EXIT_FAILURE : status;
 }
@@ -215,41 +215,38 @@ static int pack(struct cli_input *input, const char *output, bool verbose)
 /* ---- unpack ---- */
 
 /* True if the file has the build id that the archive says. kallsyms has none. */
-static bool has_id(int fd, enum cli_cache_kind kind, const char *id)
+static bool has_id(int fd, enum perch_cached_file kind, const char *id)
 {
-	struct cli_cache_id found;
+	struct perch_build_id_text found;
 	uint8_t bytes[20];
 	char own[64];
 	int size;
 
-	if (kind == CLI_CACHE_KALLSYMS)
+	if (kind == PERCH_CACHED_KALLSYMS)
 		return true;
 	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
 	size = perch_build_id_of_file(own, bytes, NULL);
-	cli_cache_set_id(&found, bytes, size > 0 ? (size_t)size : 0);
+	perch_format_build_id(&found, bytes, size > 0 ? (size_t)size : 0);
 	return size >= 2 && !strcmp(found.text, id);
 }
 
 /* Adds the files of an unpacked entry to the cache. Returns the number of files, or -1. */
-static int take_entry(const struct cli_cache *cache, const struct cli_cache *unpacked,
-		      const struct cli_cache_entry *entry, size_t *refused)
+static int take_entry(const struct perch_build_id_cache *cache,
+		      const struct perch_build_id_cache *unpacked,
+		      const struct perch_build_id_cache_entry *entry, size_t *refused)
 {
-	static const char *const names[] = { "elf", "debug", "kallsyms", "vdso" };
 	struct perch_error err;
 	int added = 0;
 
-	for (enum cli_cache_kind kind = CLI_CACHE_ELF; kind <= CLI_CACHE_VDSO; kind++) {
-		char path[PATH_MAX];
-		int fd, rc = 0;
+	for (enum perch_cached_file kind = PERCH_CACHED_ELF; kind <= PERCH_CACHED_VDSO; kind++) {
+		int fd = perch_build_id_cache_open_file(unpacked, &entry->id, kind), rc = 0;
 
-		if (snprintf(path, sizeof(path), "/%s/%s/%s", entry->name, entry->id.text,
-			     names[kind]) >= (int)sizeof(path))
-			continue;
-		fd = perch__open_regular(unpacked->path, path);
 		if (fd < 0)
 			continue;
 		if (has_id(fd, kind, entry->id.text))
-			rc = cli_cache_add(cache, entry->name, &entry->id, kind, fd, &err), added++;
+			rc = perch_build_id_cache_add(cache, entry->name, &entry->id, kind, fd,
+						      &err),
+			added++;
 		else
 			(*refused)++;
 		close(fd);
@@ -261,25 +258,29 @@ static int take_entry(const struct cli_cache *cache, const struct cli_cache *unp
 	return added;
 }
 
-static int take_all(const struct cli_cache *cache, const char *directory, const char *archive)
+static int take_all(const struct perch_build_id_cache *cache, const char *directory,
+		    const char *archive)
 {
-	struct cli_cache unpacked = { .fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
-	struct cli_cache_entry *entry;
+	struct perch_build_id_cache *unpacked;
+	struct perch_build_id_cache_entry *entry;
 	struct perch_error err;
 	size_t nr, refused = 0, added = 0;
 	int rc = 0;
 
-	snprintf(unpacked.path, sizeof(unpacked.path), "%s", directory);
-	if (cli_cache_list(&unpacked, &entry, &nr, &err)) {
-		cli_cache_close(&unpacked);
+	/* below a root of its own, which its links do not leave */
+	if (perch_build_id_cache_new(&unpacked, "/", directory, &err))
+		return cli_error(COMMAND, &err);
+	if (perch_build_id_cache_open(unpacked, false, &err) ||
+	    perch_build_id_cache_list(unpacked, &entry, &nr, &err)) {
+		perch_build_id_cache_free(unpacked);
 		return cli_error(COMMAND, &err);
 	}
 	for (size_t i = 0; i < nr && rc >= 0; i++) {
-		rc = take_entry(cache, &unpacked, &entry[i], &refused);
+		rc = take_entry(cache, unpacked, &entry[i], &refused);
 		added += rc > 0;
 	}
-	cli_cache_free_entries(entry, nr);
-	cli_cache_close(&unpacked);
+	perch_build_id_cache_free_entries(entry, nr);
+	perch_build_id_cache_free(unpacked);
 	if (rc < 0)
 		return CLI_EXIT_FAILURE;
 	if (refused)
@@ -292,7 +293,7 @@ static int take_all(const struct cli_cache *cache, const char *directory, const 
 		return CLI_EXIT_FAILURE;
 	}
 	printf("Added %zu %s to the build id cache %s.\n", added, cli_word(added, "file", "files"),
-	       cache->path);
+	       perch_build_id_cache_path(cache));
 	return 0;
 }
 
@@ -307,7 +308,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
  * is right are added to the cache. */
 static int unpack(const char *archive)
 {
-	struct cli_cache cache;
+	struct perch_build_id_cache *cache;
 	struct perch_error err;
 	char *directory = NULL;
 	int status = CLI_EXIT_FAILURE;
@@ -316,12 +317,13 @@ static int unpack(const char *archive)
 		cli_note(COMMAND, "%s: %s", archive, strerror(errno));
 		return CLI_EXIT_FAILURE;
 	}
-	if (cli_cache_open(&cache, true, &err))
+	if (cli_open_cache(&cache, true, &err))
 		return cli_error(COMMAND, &err);
-	if (asprintf(&directory, "%s/.unpack.XXXXXX", cache.path) < 0)
+	if (asprintf(&directory, "%s/.unpack.XXXXXX", perch_build_id_cache_path(cache)) < 0)
 		directory = NULL;
 	if (!directory || !mkdtemp(directory)) {
-		cli_note(COMMAND, "the build id cache %s: %s", cache.path, strerror(errno));
+		cli_note(COMMAND, "the build id cache %s: %s", perch_build_id_cache_path(cache),
+			 strerror(errno));
 	} else {
 		char *argv[] = { (char *)"tar",
 				 (char *)"-xf",
@@ -340,11 +342,11 @@ static int unpack(const char *archive)
 				 "incomplete; nothing was added to the build id cache",
 				 archive);
 		else
-			status = take_all(&cache, directory, archive);
+			status = take_all(cache, directory, archive);
 		nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	}
 	free(directory);
-	cli_cache_close(&cache);
+	perch_build_id_cache_free(cache);
 	return cli_check_stdout(COMMAND, 0) ? CLI_EXIT_FAILURE : status;
 }
 

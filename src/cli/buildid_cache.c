@@ -21,7 +21,7 @@
 enum action { ADD, REMOVE, PURGE, UPDATE };
 
 struct command {
-	struct cli_cache cache;
+	struct perch_build_id_cache *cache;
 	const char *files[4]; /* by action: paths separated by commas */
 	const char *missing;
 	bool list, purge_all, force;
@@ -45,7 +45,7 @@ static int open_file(const struct command *command, const char *path)
 }
 
 /* Reads the build id of a file. Returns a descriptor or -1, after it has printed an error. */
-static int open_with_id(struct command *command, const char *path, struct cli_cache_id *id)
+static int open_with_id(struct command *command, const char *path, struct perch_build_id_text *id)
 {
 	struct perch_error err;
 	uint8_t bytes[20];
@@ -58,7 +58,7 @@ static int open_with_id(struct command *command, const char *path, struct cli_ca
 		snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
 		size = perch_build_id_of_file(own, bytes, &err);
 		if (size >= 2) {
-			cli_cache_set_id(id, bytes, (size_t)size);
+			perch_format_build_id(id, bytes, (size_t)size);
 			return fd;
 		}
 		close(fd);
@@ -72,7 +72,7 @@ static int open_with_id(struct command *command, const char *path, struct cli_ca
 }
 
 static void print_change(const struct command *command, const char *what,
-			 const struct cli_cache_id *id, const char *name)
+			 const struct perch_build_id_text *id, const char *name)
 {
 	if (!command->verbose)
 		return;
@@ -81,11 +81,12 @@ static void print_change(const struct command *command, const char *what,
 	fputs(": Ok\n", stderr);
 }
 
-static void remove_id(struct command *command, const struct cli_cache_id *id, const char *name)
+static void remove_id(struct command *command, const struct perch_build_id_text *id,
+		      const char *name)
 {
 	struct perch_error err;
 
-	if (cli_cache_remove(&command->cache, id, &err)) {
+	if (perch_build_id_cache_remove(command->cache, id, &err)) {
 		cli_error(COMMAND, &err);
 		command->failed = true;
 	} else {
@@ -94,7 +95,8 @@ static void remove_id(struct command *command, const struct cli_cache_id *id, co
 }
 
 /* Adds the debug file of a file in the cache, if the file has none and the servers have it. */
-static void add_debug_file(struct command *command, const char *path, const struct cli_cache_id *id)
+static void add_debug_file(struct command *command, const char *path,
+			   const struct perch_build_id_text *id)
 {
 	const struct perch_symbols_options options = { .debuginfod = true };
 	struct perch_dso dso = { .kind = PERCH_DSO_FILE, .path = path };
@@ -102,12 +104,14 @@ static void add_debug_file(struct command *command, const char *path, const stru
 	struct perch_error err;
 	int fd, rc;
 
-	if (!command->debuginfod || cli_cache_has(&command->cache, id, CLI_CACHE_DEBUG))
+	if (!command->debuginfod ||
+	    perch_build_id_cache_has(command->cache, id, PERCH_CACHED_DEBUG))
 		return;
-	dso.build_id_size = (uint8_t)cli_cache_id_bytes(id->text, dso.build_id);
+	dso.build_id_size = (uint8_t)perch_parse_build_id(id->text, dso.build_id);
 	rc = perch_symbols_new(&symbols, &options, &err);
 	if (!rc && !perch_symbols_download_debug_file(symbols, &dso, &fd, NULL)) {
-		rc = cli_cache_add(&command->cache, path, id, CLI_CACHE_DEBUG, fd, &err);
+		rc = perch_build_id_cache_add(command->cache, path, id, PERCH_CACHED_DEBUG, fd,
+					      &err);
 		close(fd);
 		if (!rc)
 			print_change(command, "Adding the debug file of", id, path);
@@ -121,15 +125,16 @@ static void add_debug_file(struct command *command, const char *path, const stru
 
 static void add_file(struct command *command, const char *path, bool update)
 {
-	struct cli_cache_id id;
+	struct perch_build_id_text id;
 	struct perch_error err;
 	char *real = command->namespace_of ? strdup(path) : realpath(path, NULL);
 	int fd = open_with_id(command, path, &id);
 
 	if (fd >= 0 && real) {
-		if (update && cli_cache_has(&command->cache, &id, CLI_CACHE_ELF))
-			cli_cache_remove(&command->cache, &id, NULL);
-		if (cli_cache_add(&command->cache, real, &id, CLI_CACHE_ELF, fd, &err)) {
+		if (update && perch_build_id_cache_has(command->cache, &id, PERCH_CACHED_ELF))
+			perch_build_id_cache_remove(command->cache, &id, NULL);
+		if (perch_build_id_cache_add(command->cache, real, &id, PERCH_CACHED_ELF, fd,
+					     &err)) {
 			cli_error(COMMAND, &err);
 			command->failed = true;
 		} else {
@@ -170,14 +175,14 @@ static void add_recording(struct command *command, const char *path)
 				   .force = command->force,
 				   .no_debuginfod = !command->debuginfod,
 				   .options.symbols.verified_only = true };
-	struct cli_cache_missing missing = { 0 };
+	struct perch_missing_files missing = { 0 };
 	struct perch_error err;
 
 	if (cli_input_open(&input)) {
 		command->failed = true;
 		return;
 	}
-	if (cli_cache_fill(&command->cache, input.session, false, &missing, NULL, &err)) {
+	if (perch_session_fill_cache(input.session, command->cache, NULL, &missing, &err)) {
 		cli_error(COMMAND, &err);
 		command->failed = true;
 	} else if (command->verbose) {
@@ -185,7 +190,7 @@ static void add_recording(struct command *command, const char *path)
 		cli_put_clean(stderr, path);
 		fputs(": Ok\n", stderr);
 	}
-	cli_cache_print_missing(COMMAND, &missing,
+	cli_print_missing_files(COMMAND, &missing,
 				"If you have copies of such files, report with --symfs and their "
 				"directory; those with a build id can be added with "
 				"perch buildid-cache -a");
@@ -194,7 +199,7 @@ static void add_recording(struct command *command, const char *path)
 
 static void remove_file(struct command *command, const char *path)
 {
-	struct cli_cache_id id;
+	struct perch_build_id_text id;
 	int fd = open_with_id(command, path, &id);
 
 	if (fd < 0)
@@ -206,13 +211,13 @@ static void remove_file(struct command *command, const char *path)
 /* Removes all builds of a path, or all with a NULL path. */
 static void purge(struct command *command, const char *path)
 {
-	struct cli_cache_entry *entry;
+	struct perch_build_id_cache_entry *entry;
 	struct perch_error err;
 	char *real = path ? realpath(path, NULL) : NULL;
 	bool found = !path;
 	size_t nr;
 
-	if (cli_cache_list(&command->cache, &entry, &nr, &err)) {
+	if (perch_build_id_cache_list(command->cache, &entry, &nr, &err)) {
 		cli_error(COMMAND, &err);
 		command->failed = true;
 		free(real);
@@ -224,11 +229,12 @@ static void purge(struct command *command, const char *path)
 			remove_id(command, &entry[i].id, entry[i].name);
 			found = true;
 		}
-	cli_cache_free_entries(entry, nr);
+	perch_build_id_cache_free_entries(entry, nr);
 	free(real);
 	if (found)
 		return;
-	cli_note(COMMAND, "the build id cache %s has no build of %s", command->cache.path, path);
+	cli_note(COMMAND, "the build id cache %s has no build of %s",
+		 perch_build_id_cache_path(command->cache), path);
 	command->failed = true;
 }
 
@@ -257,11 +263,11 @@ static void each_file(struct command *command, enum action action)
 
 static void print_list(struct command *command)
 {
-	struct cli_cache_entry *entry;
+	struct perch_build_id_cache_entry *entry;
 	struct perch_error err;
 	size_t nr;
 
-	if (cli_cache_list(&command->cache, &entry, &nr, &err)) {
+	if (perch_build_id_cache_list(command->cache, &entry, &nr, &err)) {
 		cli_error(COMMAND, &err);
 		command->failed = true;
 		return;
@@ -271,16 +277,16 @@ static void print_list(struct command *command)
 		cli_put_clean(stdout, entry[i].name);
 		putchar('\n');
 	}
-	cli_cache_free_entries(entry, nr);
+	perch_build_id_cache_free_entries(entry, nr);
 }
 
 static bool is_cached(const struct command *command, const struct perch_build_id *build_id)
 {
-	struct cli_cache_id id;
+	struct perch_build_id_text id;
 
-	cli_cache_set_id(&id, build_id->bytes, build_id->size);
-	for (enum cli_cache_kind kind = CLI_CACHE_ELF; kind <= CLI_CACHE_VDSO; kind++)
-		if (cli_cache_has(&command->cache, &id, kind))
+	perch_format_build_id(&id, build_id->bytes, build_id->size);
+	for (enum perch_cached_file kind = PERCH_CACHED_ELF; kind <= PERCH_CACHED_VDSO; kind++)
+		if (perch_build_id_cache_has(command->cache, &id, kind))
 			return true;
 	return false;
 }
@@ -293,7 +299,7 @@ static void print_missing(struct command *command)
 				   .force = command->force,
 				   .options.file_order = true };
 	const struct perch_build_id *ids;
-	struct cli_cache_id id;
+	struct perch_build_id_text id;
 	size_t nr;
 
 	if (cli_input_open(&input)) {
@@ -304,7 +310,7 @@ static void print_missing(struct command *command)
 	for (size_t i = 0; i < nr; i++) {
 		if (ids[i].size < 2 || is_cached(command, &ids[i]))
 			continue;
-		cli_cache_set_id(&id, ids[i].bytes, ids[i].size);
+		perch_format_build_id(&id, ids[i].bytes, ids[i].size);
 		printf("%s ", id.text);
 		cli_put_clean(stdout, ids[i].path);
 		putchar('\n');
@@ -332,7 +338,7 @@ static int run(struct command *command)
 			 command->namespace_of);
 		return CLI_EXIT_FAILURE;
 	}
-	if (cli_cache_open(&command->cache, add, &err))
+	if (cli_open_cache(&command->cache, add, &err))
 		return cli_error(COMMAND, &err);
 	if (command->purge_all)
 		purge(command, NULL);
@@ -344,7 +350,7 @@ static int run(struct command *command)
 		print_missing(command);
 	if (command->list)
 		print_list(command);
-	cli_cache_close(&command->cache);
+	perch_build_id_cache_free(command->cache);
 	return cli_check_stdout(COMMAND, 0) || command->failed ? CLI_EXIT_FAILURE : 0;
 }
 

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <perch/build_id_cache.h>
 #include <perch/symbol.h>
 #include <perch/synthesize.h>
 
 #include "base/files/elf.h"
 #include "base/hash_table.h"
-#include "build_id_cache.h"
 #include "input.h"
 #include "options.h"
 #include "pager.h"
@@ -29,7 +29,7 @@ struct list {
 /* ---- the running kernel ---- */
 
 /* Sets the build id of a DSO that is loaded in this machine, or an empty text. */
-static void set_loaded_id(const struct perch_dso *dso, struct cli_cache_id *id)
+static void set_loaded_id(const struct perch_dso *dso, struct perch_build_id_text *id)
 {
 	uint8_t notes[4096], build_id[20];
 	char path[128];
@@ -51,7 +51,7 @@ static void set_loaded_id(const struct perch_dso *dso, struct cli_cache_id *id)
 			close(fd);
 	}
 	if (size >= 2)
-		cli_cache_set_id(id, build_id, (size_t)size);
+		perch_format_build_id(id, build_id, (size_t)size);
 }
 
 /* True if a path in modules.dep, "kernel/sound/snd-hda.ko.xz", is that of the module "[snd_hda]".
@@ -110,7 +110,7 @@ static int compare_starts(const void *left, const void *right)
 
 static void put_kernel_map(const struct perch_dso *dso, const char *modules)
 {
-	struct cli_cache_id id;
+	struct perch_build_id_text id;
 
 	set_loaded_id(dso, &id);
 	printf("%s %16" PRIx64 " %16" PRIx64 " ", id.text, dso->start, dso->start + dso->length);
@@ -157,14 +157,14 @@ static int print_kernel_maps(void)
 
 static int print_kernel(void)
 {
-	struct cli_cache_id id;
+	struct perch_build_id_text id;
 	struct perch_error err;
 	uint8_t bytes[20];
 	int size = perch_build_id_of_kernel(bytes, &err);
 
 	if (size < 2)
 		return cli_error(COMMAND, &err);
-	cli_cache_set_id(&id, bytes, (size_t)size);
+	perch_format_build_id(&id, bytes, (size_t)size);
 	puts(id.text);
 	return 0;
 }
@@ -174,23 +174,23 @@ static int print_kernel(void)
 /* Prints the build id if the path is an ELF file that has one. Returns false otherwise. */
 static bool print_elf(const char *path)
 {
-	struct cli_cache_id id;
+	struct perch_build_id_text id;
 	uint8_t bytes[20];
 	int size = path && strcmp(path, "-") ? perch_build_id_of_file(path, bytes, NULL) : 0;
 
 	if (size < 2)
 		return false;
-	cli_cache_set_id(&id, bytes, (size_t)size);
+	perch_format_build_id(&id, bytes, (size_t)size);
 	puts(id.text);
 	return true;
 }
 
 static void put_entry(const uint8_t *bytes, size_t size, const char *path)
 {
-	struct cli_cache_id id = { "" };
+	struct perch_build_id_text id = { "" };
 
 	if (size >= 2)
-		cli_cache_set_id(&id, bytes, size);
+		perch_format_build_id(&id, bytes, size);
 	printf("%-40s ", id.text);
 	cli_put_clean(stdout, path);
 	putchar('\n');

@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/trusted_directory.h"
 #include "config_file.h"
 #include "names.h"
 #include "options.h"
 #include "output_file.h"
 #include "record/record.h"
 #include "report/report.h"
-#include "trusted_directory.h"
 
 #define COMMAND "config"
 
@@ -130,7 +130,7 @@ static int write_file(const char *path, unsigned line, const struct cli_variable
 {
 	const char *slash = strrchr(path, '/');
 	char directory_path[PATH_MAX];
-	const struct cli_directory directory = {
+	struct perch__trusted_directory directory = {
 		.path = directory_path,
 		.what = "the directory",
 		.remedy = "run it as that user, or name another directory by XDG_CONFIG_HOME",
@@ -141,9 +141,11 @@ static int write_file(const char *path, unsigned line, const struct cli_variable
 	int dir, rc;
 
 	snprintf(directory_path, sizeof(directory_path), "%.*s", (int)(slash - path), path);
-	dir = cli_directory_open(&directory, &err);
-	if (dir < 0)
+	dir = perch__trusted_directory_open(&directory);
+	if (dir < 0) {
+		perch__trusted_directory_error(&directory, dir, &err);
 		return cli_error(COMMAND, &err);
+	}
 	rc = write_below(dir, slash + 1, line, variable, value, &err);
 	close(dir);
 	if (rc)

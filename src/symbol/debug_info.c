@@ -114,7 +114,7 @@ static bool open_installed(struct debug_info *info)
 
 static bool open_cached(struct debug_info *info)
 {
-	static const char *const kinds[] = { "debug", "elf" };
+	static const enum perch_cached_file kinds[] = { PERCH_CACHED_DEBUG, PERCH_CACHED_ELF };
 
 	for (size_t i = 0; i < 2; i++)
 		if (open_alternative(info,

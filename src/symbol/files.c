@@ -15,26 +15,21 @@
 
 void perch__build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])
 {
-	char *at = text + sprintf(text, "%02x/", build_id[0]);
+	struct perch_build_id_text id;
 
-	for (size_t i = 1; i < size; i++)
-		at += sprintf(at, "%02x", build_id[i]);
+	perch_format_build_id(&id, build_id, size);
+	sprintf(text, "%.2s/%s", id.text, id.text + 2);
 }
 
 int perch__open_build_id_cache(const struct sources *sources, const uint8_t *build_id,
-			       size_t build_id_size, const char *kind)
+			       size_t build_id_size, enum perch_cached_file kind)
 {
-	const char *directory = sources->build_id_dir;
-	char path[PATH_MAX], id[2 * 20 + 2];
+	struct perch_build_id_text id;
 
-	if ((!directory && !sources->root) || build_id_size < 2 || build_id_size > 20)
+	if (!sources->cache || build_id_size < 2 || build_id_size > 20)
 		return -ENOENT;
-	perch__build_id_path(build_id, build_id_size, id);
-	if (snprintf(path, sizeof(path), "%s/.build-id/%s/%s", directory ? directory : "/.debug",
-		     id, kind) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	/* --symfs has a cache of its own, and its symbolic links do not leave it */
-	return perch__open_regular(directory ? NULL : sources->root, path);
+	perch_format_build_id(&id, build_id, build_id_size);
+	return perch_build_id_cache_open_file(sources->cache, &id, kind);
 }
 
 /* ---- build ids ---- */
@@ -249,7 +244,7 @@ static bool try_file(struct wanted *wanted, int fd)
 
 static bool debug_by_build_id(struct wanted *wanted)
 {
-	static const char *const kinds[] = { "debug", "elf" };
+	static const enum perch_cached_file kinds[] = { PERCH_CACHED_DEBUG, PERCH_CACHED_ELF };
 	char path[sizeof("/usr/lib/debug/.build-id/.debug") + 2 * 20 + 2], id[2 * 20 + 2];
 
 	if (wanted->build_id_size < 2)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <gelf.h>
+#include <perch/build_id_cache.h>
 #include <perch/jitdump.h>
 #include <perch/symbol.h>
 
@@ -241,12 +242,9 @@ int perch__open_debug(struct elf_file *debug, const struct sources *sources,
  * searched. The process may have ended. */
 bool perch__root_of_process(const struct sources *sources, const struct perch_dso *dso,
 			    char path[32]);
-/*
- * Opens a file of perf's build id cache. kind: "elf", "debug", "kallsyms", "vdso".
- * Returns a descriptor or a negative errno.
- */
+/* Opens a file of the build id cache. Returns a descriptor or a negative errno. */
 int perch__open_build_id_cache(const struct sources *sources, const uint8_t *build_id,
-			       size_t build_id_size, const char *kind);
+			       size_t build_id_size, enum perch_cached_file kind);
 
 /* ---- error.c: why a DSO has no symbols ---- */
 
@@ -353,7 +351,7 @@ struct kallsyms;
 struct debuginfod;
 struct sources {
 	char *root, *kallsyms_path, *vmlinux_path;
-	char *build_id_dir; /* the build id cache; NULL is .debug of root, or none */
+	struct perch_build_id_cache *cache; /* NULL: none */
 	bool no_vmlinux;
 	bool verified_only; /* files that are not certain to be the mapped ones are refused */
 	enum perch_arch arch;

@@ -376,7 +376,8 @@ static struct kallsyms *kallsyms_from_cache(struct sources *sources, const struc
 	kallsyms = find_kallsyms(sources, name);
 	if (kallsyms)
 		return kallsyms;
-	fd = perch__open_build_id_cache(sources, dso->build_id, dso->build_id_size, "kallsyms");
+	fd = perch__open_build_id_cache(sources, dso->build_id, dso->build_id_size,
+					PERCH_CACHED_KALLSYMS);
 	return fd < 0 ? NULL : read_kallsyms(sources, name, fd);
 }
 

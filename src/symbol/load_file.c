@@ -17,9 +17,10 @@ int perch__open_file(struct elf_file *file, const struct sources *sources,
 	int rc = -ENOENT;
 
 	if (size)
-		rc = perch__open_if_same(
-			file, perch__open_build_id_cache(sources, dso->build_id, size, "elf"),
-			sources, dso);
+		rc = perch__open_if_same(file,
+					 perch__open_build_id_cache(sources, dso->build_id, size,
+								    PERCH_CACHED_ELF),
+					 sources, dso);
 	if (!rc || rc == -ENOMEM)
 		return rc;
 	rc = perch__open_mapped(file, sources, dso, error);
@@ -215,7 +216,7 @@ static int open_vdso(struct elf_file *file, const struct sources *sources,
 	if (rc && rc != -ENOMEM && dso->build_id_size && /* of another kernel */
 	    !perch__open_if_same(file,
 				 perch__open_build_id_cache(sources, dso->build_id,
-							    dso->build_id_size, "vdso"),
+							    dso->build_id_size, PERCH_CACHED_VDSO),
 				 sources, dso))
 		rc = 0;
 	if (rc)

@@ -360,7 +360,7 @@ int perch__open_module(struct module_file *module, const struct sources *sources
 	if (wanted.size)
 		rc = open_if_same(&module->file, &module->installed,
 				  perch__open_build_id_cache(sources, wanted.build_id, wanted.size,
-							     "elf"),
+							     PERCH_CACHED_ELF),
 				  &wanted);
 	if (rc && rc != -ENOMEM && dso->path[0] == '/')
 		rc = open_if_same(&module->file, &module->installed,
@@ -461,7 +461,8 @@ static int find_debug_file(struct elf_file *debug, const struct wanted *wanted, 
 		perch__build_id_path(build_id, size, id);
 		snprintf(below, sizeof(below), "/usr/lib/debug/.build-id/%s.debug", id);
 		if (!open_debug_file(debug,
-				     perch__open_build_id_cache(sources, build_id, size, "debug"),
+				     perch__open_build_id_cache(sources, build_id, size,
+								PERCH_CACHED_DEBUG),
 				     wanted, file) ||
 		    !open_debug_file(debug, perch__open_regular(sources->root, below), wanted,
 				     file))

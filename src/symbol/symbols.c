@@ -7,22 +7,14 @@
 #include <stdio.h>
 
 #include "base/inlined_names.h"
-#include "base/files/build_id_dir.h"
 #include "base/reserved.h"
 #include "symbols.h"
 
-/* Returns false if out of memory. */
-static bool set_build_id_dir(struct sources *sources, const struct perch_symbols_options *options)
+/* Returns false if out of memory. Without a home directory there may be no cache. */
+static bool set_cache(struct sources *sources, const char *directory)
 {
-	const char *directory = options ? options->build_id_dir : NULL;
-	char path[PATH_MAX];
-
-	if (!directory && !sources->root && !perch__build_id_dir(path, sizeof(path)))
-		directory = path;
-	if (!directory)
-		return true;
-	sources->build_id_dir = perch__strdup(directory);
-	return sources->build_id_dir;
+	return perch_build_id_cache_new(&sources->cache, directory,
+					directory ? NULL : sources->root, NULL) != -ENOMEM;
 }
 
 int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_options *options,
@@ -45,7 +37,7 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 	if (complete && options && options->vmlinux)
 		complete = (symbols->sources.vmlinux_path = perch__strdup(options->vmlinux));
 	if (complete)
-		complete = set_build_id_dir(&symbols->sources, options);
+		complete = set_cache(&symbols->sources, options ? options->build_id_dir : NULL);
 	if (complete && options && options->debuginfod && !symbols->sources.root)
 		complete = !perch__debuginfod_new(&symbols->sources.debuginfod);
 	if (!complete) {
@@ -98,7 +90,7 @@ void perch_symbols_free(struct perch_symbols *symbols)
 	free(symbols->sources.root);
 	free(symbols->sources.kallsyms_path);
 	free(symbols->sources.vmlinux_path);
-	free(symbols->sources.build_id_dir);
+	perch_build_id_cache_free(symbols->sources.cache);
 	free(symbols->sources.release);
 	free(symbols->chunk);
 	free(symbols->dso);

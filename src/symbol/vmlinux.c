@@ -78,7 +78,8 @@ static bool find_kernel(struct elf_file *file, const struct sources *sources,
 		"/usr/lib/debug/boot/vmlinux-%s.debug", "/boot/vmlinux-%s",
 		"/lib/modules/%s/build/vmlinux",
 	};
-	static const char *const kinds[] = { "debug", "elf", "vmlinux" };
+	static const enum perch_cached_file kinds[] = { PERCH_CACHED_DEBUG, PERCH_CACHED_ELF,
+							PERCH_CACHED_VMLINUX };
 	struct symbol_error ignored;
 	char path[PATH_MAX], id[2 * 20 + 2];
 	struct utsname here;

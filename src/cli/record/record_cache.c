@@ -36,20 +36,23 @@ static size_t open_roots(const struct perch_recorder *recorder,
 	return nr;
 }
 
-static int fill(const struct cli_cache *cache, const char *path, struct cli_cache_missing *missing,
-		const struct perch_recorder *recorder, struct perch_error *err)
+static int fill(const struct perch_build_id_cache *cache, const char *path,
+		struct perch_missing_files *missing, const struct perch_recorder *recorder,
+		struct perch_error *err)
 {
 	struct perch_symbols *root[MAX_ROOTS];
-	struct cli_cache_opener opener = { .open = open_pinned, .context = recorder, .root = root };
+	struct perch_fill_cache_options fill_options = {
+		.kernel = true, .open = open_pinned, .context = recorder, .root = root
+	};
 	const struct perch_session_options options = { .symbols.verified_only = true };
 	struct perch_session *session;
 	int rc = perch_session_open(&session, path, &options, err);
 
 	if (rc)
 		return rc;
-	opener.nr_roots = open_roots(recorder, root);
-	rc = cli_cache_fill(cache, session, true, missing, &opener, err);
-	for (size_t i = 0; i < opener.nr_roots; i++)
+	fill_options.nr_roots = open_roots(recorder, root);
+	rc = perch_session_fill_cache(session, cache, &fill_options, missing, err);
+	for (size_t i = 0; i < fill_options.nr_roots; i++)
 		perch_symbols_free(root[i]);
 	perch_session_close(session);
 	return rc;
@@ -64,10 +67,10 @@ bool record_fills_cache(const struct record_options *options)
 void record_fill_cache(const struct record *record)
 {
 	const struct record_options *options = record->options;
-	struct cli_cache_missing missing = { 0 };
+	struct perch_missing_files missing = { 0 };
 	struct perch_error err;
 	struct perch_recorder_stats stats;
-	struct cli_cache cache;
+	struct perch_build_id_cache *cache;
 	struct stat status;
 
 	perch_recorder_get_stats(record->recorder, &stats);
@@ -76,21 +79,21 @@ void record_fill_cache(const struct record *record)
 		return;
 	/* services and users without a home directory have no cache, and need no message each time
 	 */
-	if (cli_cache_open(&cache, true, &err)) {
+	if (cli_open_cache(&cache, true, &err)) {
 		if (options->verbose)
 			cli_error(record->options->command, &err);
 		return;
 	}
-	if (fill(&cache, options->output, &missing, record->recorder, &err))
+	if (fill(cache, options->output, &missing, record->recorder, &err))
 		cli_note(
 			record->options->command,
 			"%s. The recording is complete, but names of programs that are built again "
 			"will be missing",
 			err.message);
 	if (!options->quiet)
-		cli_cache_print_missing(record->options->command, &missing,
+		cli_print_missing_files(record->options->command, &missing,
 					"Do not delete such files, and keep containers running, "
 					"until perch record ends; or report with --symfs and a "
 					"copy of the files");
-	cli_cache_close(&cache);
+	perch_build_id_cache_free(cache);
 }

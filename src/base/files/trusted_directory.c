@@ -12,13 +12,10 @@
 
 enum { MOST_LINKS = 40 };
 
-static int refuse_owner(const struct cli_directory *directory, unsigned owner,
-			struct perch_error *err)
+static int refuse_owner(struct perch__trusted_directory *directory, unsigned owner)
 {
-	perch_error_set(err, EPERM, PERCH_ERROR_FILE,
-			"%s %s belongs to uid %u, not to the current user or root", directory->what,
-			directory->path, owner);
-	perch_error_remedy(err, "%s", directory->remedy);
+	directory->owner = owner;
+	directory->refused = true;
 	return -EPERM;
 }
 
@@ -29,11 +26,10 @@ static bool trusted(unsigned owner)
 
 /* Where a path leads. */
 struct walk {
-	const struct cli_directory *directory;
+	struct perch__trusted_directory *directory;
 	int dir;
 	char rest[PATH_MAX], part[NAME_MAX + 1];
 	unsigned links;
-	struct perch_error *err;
 };
 
 static int open_again(struct walk *walk, const char *path)
@@ -74,7 +70,7 @@ static int make_part(struct walk *walk)
 	if (fstat(walk->dir, &status))
 		return -errno;
 	if (!trusted(status.st_uid))
-		return refuse_owner(walk->directory, status.st_uid, walk->err);
+		return refuse_owner(walk->directory, status.st_uid);
 	if (!mkdirat(walk->dir, walk->part, walk->directory->mode) || errno == EEXIST)
 		return 0;
 	return -errno;
@@ -87,7 +83,7 @@ static int enter_link(struct walk *walk, int link, const struct stat *status)
 	ssize_t length;
 
 	if (!trusted(status->st_uid))
-		return refuse_owner(walk->directory, status->st_uid, walk->err);
+		return refuse_owner(walk->directory, status->st_uid);
 	length = readlinkat(link, "", target, sizeof(target) - 1);
 	if (length < 0)
 		return -errno;
@@ -130,10 +126,10 @@ static int enter_part(struct walk *walk)
 	return rc;
 }
 
-/* Returns a descriptor or a negative errno; -EPERM has set *err. */
-static int open_path(const struct cli_directory *directory, struct perch_error *err)
+/* Returns a descriptor or a negative errno. */
+static int open_path(struct perch__trusted_directory *directory)
 {
-	struct walk walk = { .directory = directory, .dir = -1, .err = err };
+	struct walk walk = { .directory = directory, .dir = -1 };
 	int rc = open_again(&walk, *directory->path == '/' ? "/" : "."), fd = -1;
 
 	snprintf(walk.rest, sizeof(walk.rest), "%s", directory->path);
@@ -153,25 +149,15 @@ static int open_path(const struct cli_directory *directory, struct perch_error *
 	return rc ? rc : fd;
 }
 
-int cli_directory_open(const struct cli_directory *directory, struct perch_error *err)
+int perch__trusted_directory_open(struct perch__trusted_directory *directory)
 {
-	struct perch_error refused = { 0 };
+	int fd = open_path(directory), rc = fd < 0 ? fd : 0;
 	struct stat status;
-	int fd = open_path(directory, &refused), rc = fd < 0 ? fd : 0;
 
-	if (refused.errnum) {
-		if (err)
-			*err = refused;
-		return rc;
-	}
 	if (!rc && fstat(fd, &status))
 		rc = -errno;
 	if (!rc && !trusted(status.st_uid))
-		rc = refuse_owner(directory, status.st_uid, err);
-	else if (rc)
-		perch_error_set(err, -rc, PERCH_ERROR_FILE,
-				directory->create ? "%s %s cannot be made: %s" : "%s %s: %s",
-				directory->what, directory->path, strerror(-rc));
+		rc = refuse_owner(directory, status.st_uid);
 	if (rc && fd >= 0)
 		close(fd);
 	return rc ? rc : fd;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Adds the files of a recording that have samples to the build id cache. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <perch/build_id_cache.h>
 #include <perch/session.h>
 
-#include "build_id_cache.h"
-#include "options.h"
+#include "base/reserved.h"
 
 /* The path without the kernel's mark of a removed file. */
 static void cached_name(const struct perch_dso *dso, char name[PATH_MAX])
@@ -22,7 +23,7 @@ static void cached_name(const struct perch_dso *dso, char name[PATH_MAX])
 }
 
 /* A file of another format, such as a device, has no names at any time. */
-static void count_missing(struct cli_cache_missing *missing, const struct perch_dso *dso,
+static void count_missing(struct perch_missing_files *missing, const struct perch_dso *dso,
 			  const struct perch_error *why)
 {
 	if (dso->kind != PERCH_DSO_FILE || dso->path[0] != '/' ||
@@ -37,7 +38,7 @@ static void count_missing(struct cli_cache_missing *missing, const struct perch_
 
 /* A file without a build id cannot be in the cache. It has names for as long as it is there. */
 static void check_without_id(struct perch_symbols *symbols, const struct perch_dso *dso,
-			     struct cli_cache_missing *missing)
+			     struct perch_missing_files *missing)
 {
 	struct perch_error why;
 	int fd;
@@ -50,24 +51,23 @@ static void check_without_id(struct perch_symbols *symbols, const struct perch_d
 		close(fd);
 }
 
-/* What cli_cache_fill() was called with. */
+/* What perch_session_fill_cache() was called with. */
 struct filling {
-	const struct cli_cache *cache;
+	const struct perch_build_id_cache *cache;
 	struct perch_symbols *symbols;
-	bool with_kernel;
-	struct cli_cache_missing *missing;
-	const struct cli_cache_opener *opener; /* or NULL */
+	struct perch_missing_files *missing;
+	const struct perch_fill_cache_options *options;
 };
 
 /* The symbols that find debug files: those of the recording, and of other root directories. Returns
  * NULL after the last ones. */
 static struct perch_symbols *next_symbols(const struct filling *filling, size_t i)
 {
-	const struct cli_cache_opener *opener = filling->opener;
+	const struct perch_fill_cache_options *options = filling->options;
 
 	if (!i)
 		return filling->symbols;
-	return opener && i <= opener->nr_roots ? opener->root[i - 1] : NULL;
+	return i <= options->nr_roots ? options->root[i - 1] : NULL;
 }
 
 /* Adds a file with the name that is its path. */
@@ -75,7 +75,7 @@ static int add_shared(const struct filling *filling, struct perch_symbols *symbo
 		      const struct perch_dso *dso, bool *found, struct perch_error *err)
 {
 	char own[64], path[PATH_MAX];
-	struct cli_cache_id id;
+	struct perch_build_id_text id;
 	uint8_t build_id[20];
 	ssize_t length;
 	int fd, rc = 0,
@@ -86,23 +86,26 @@ static int add_shared(const struct filling *filling, struct perch_symbols *symbo
 	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
 	length = readlink(own, path, sizeof(path) - 1);
 	path[length > 0 ? length : 0] = 0;
-	cli_cache_set_id(&id, build_id, (size_t)size);
+	perch_format_build_id(&id, build_id, (size_t)size);
 	if (*path == '/')
-		rc = cli_cache_add(filling->cache, path, &id, CLI_CACHE_DEBUG, fd, err);
+		rc = perch_build_id_cache_add(filling->cache, path, &id, PERCH_CACHED_DEBUG, fd,
+					      err);
 	close(fd);
 	*found = true;
 	return rc;
 }
 
 /* Adds the debug file that was opened. Takes fd. */
-static int add_debug(const struct filling *filling, const char *name, const struct cli_cache_id *id,
-		     int fd, bool *found, struct perch_error *err)
+static int add_debug(const struct filling *filling, const char *name,
+		     const struct perch_build_id_text *id, int fd, bool *found,
+		     struct perch_error *err)
 {
 	int rc = 0;
 
 	/* a file that is not stripped is its own debug file */
-	if (!cli_cache_is(filling->cache, id, CLI_CACHE_ELF, fd)) {
-		rc = cli_cache_add(filling->cache, name, id, CLI_CACHE_DEBUG, fd, err);
+	if (!perch_build_id_cache_is(filling->cache, id, PERCH_CACHED_ELF, fd)) {
+		rc = perch_build_id_cache_add(filling->cache, name, id, PERCH_CACHED_DEBUG, fd,
+					      err);
 		*found = true;
 	}
 	close(fd);
@@ -112,10 +115,11 @@ static int add_debug(const struct filling *filling, const char *name, const stru
 /* Adds the separate debug file, and the one that it shares with others. That is first: a link to it
  * begins in the directory of the debug file. */
 static int add_debug_files(const struct filling *filling, const char *name,
-			   const struct perch_dso *dso, const struct cli_cache_id *id,
+			   const struct perch_dso *dso, const struct perch_build_id_text *id,
 			   struct perch_error *err)
 {
-	bool shared = false, found = cli_cache_has(filling->cache, id, CLI_CACHE_DEBUG);
+	bool shared = false,
+	     found = perch_build_id_cache_has(filling->cache, id, PERCH_CACHED_DEBUG);
 	bool local = found;
 	struct perch_symbols *symbols;
 	int fd, rc = 0;
@@ -134,32 +138,33 @@ static int add_debug_files(const struct filling *filling, const char *name,
 }
 
 static int add_file(const struct filling *filling, const struct perch_dso *dso,
-		    const struct cli_cache_id *id, struct perch_error *err)
+		    const struct perch_build_id_text *id, struct perch_error *err)
 {
-	enum cli_cache_kind kind = dso->kind == PERCH_DSO_VDSO ? CLI_CACHE_VDSO : CLI_CACHE_ELF;
-	const struct cli_cache_opener *opener = filling->opener;
+	enum perch_cached_file kind = dso->kind == PERCH_DSO_VDSO ? PERCH_CACHED_VDSO
+								  : PERCH_CACHED_ELF;
+	const struct perch_fill_cache_options *options = filling->options;
 	struct perch_error why;
 	char name[PATH_MAX];
 	int fd, rc = 0;
 
 	cached_name(dso, name);
-	if (!cli_cache_has(filling->cache, id, kind)) {
-		if (perch_symbols_open_file(filling->symbols, dso, &fd, &why) && opener)
-			fd = opener->open(opener->context, dso);
+	if (!perch_build_id_cache_has(filling->cache, id, kind)) {
+		if (perch_symbols_open_file(filling->symbols, dso, &fd, &why) && options->open)
+			fd = options->open(options->context, dso);
 		if (fd < 0) {
 			count_missing(filling->missing, dso, &why);
 			return 0;
 		}
-		rc = cli_cache_add(filling->cache, name, id, kind, fd, err);
+		rc = perch_build_id_cache_add(filling->cache, name, id, kind, fd, err);
 		close(fd);
 	}
-	return rc || kind == CLI_CACHE_VDSO ? rc : add_debug_files(filling, name, dso, id, err);
+	return rc || kind == PERCH_CACHED_VDSO ? rc : add_debug_files(filling, name, dso, id, err);
 }
 
 static int add_dso(const struct filling *filling, const struct perch_dso *dso,
 		   struct perch_error *err)
 {
-	struct cli_cache_id id;
+	struct perch_build_id_text id;
 
 	if (!dso->used)
 		return 0;
@@ -167,10 +172,12 @@ static int add_dso(const struct filling *filling, const struct perch_dso *dso,
 		check_without_id(filling->symbols, dso, filling->missing);
 		return 0;
 	}
-	cli_cache_set_id(&id, dso->build_id, dso->build_id_size);
+	perch_format_build_id(&id, dso->build_id, dso->build_id_size);
 	switch (dso->kind) {
 	case PERCH_DSO_KERNEL:
-		return filling->with_kernel ? cli_cache_add_kallsyms(filling->cache, &id, err) : 0;
+		return filling->options->kernel
+			       ? perch_build_id_cache_add_kallsyms(filling->cache, &id, err)
+			       : 0;
 	case PERCH_DSO_FILE:
 	case PERCH_DSO_MODULE:
 	case PERCH_DSO_VDSO:
@@ -191,32 +198,25 @@ static int read_samples(struct perch_session *session, struct perch_error *err)
 	return rc;
 }
 
-int cli_cache_fill(const struct cli_cache *cache, struct perch_session *session, bool with_kernel,
-		   struct cli_cache_missing *missing, const struct cli_cache_opener *opener,
-		   struct perch_error *err)
+int perch_session_fill_cache(struct perch_session *session,
+			     const struct perch_build_id_cache *cache,
+			     const struct perch_fill_cache_options *options,
+			     struct perch_missing_files *missing, struct perch_error *err)
 {
-	const struct filling filling = { cache, perch_session_symbols(session), with_kernel,
-					 missing, opener };
+	static const struct perch_fill_cache_options none = { 0 };
+	struct perch_missing_files unused = { 0 };
+	const struct filling filling = { cache, perch_session_symbols(session),
+					 missing ? missing : &unused, options ? options : &none };
 	const struct perch_dso *const *dsos;
-	int rc = read_samples(session, err);
-	size_t nr = perch_processes_dsos(perch_session_processes(session), &dsos);
+	size_t nr;
+	int rc;
+
+	if (PERCH__CHECK_RESERVED(options, "perch_fill_cache_options", err))
+		return -EINVAL;
+	rc = read_samples(session, err);
+	nr = perch_processes_dsos(perch_session_processes(session), &dsos);
 
 	for (size_t i = 0; i < nr && !rc; i++)
 		rc = add_dso(&filling, dsos[i], err);
 	return rc;
-}
-
-void cli_cache_print_missing(const char *command, const struct cli_cache_missing *missing,
-			     const char *remedy)
-{
-	char path[PATH_MAX];
-
-	if (!missing->files)
-		return;
-	perch_clean_text(missing->path, path, sizeof(path));
-	cli_note(command,
-		 "%zu %s with samples cannot be added to the build id cache, and will have no "
-		 "names, or unverified ones; %s%s: %s. %s",
-		 missing->files, cli_word(missing->files, "file", "files"),
-		 missing->files > 1 ? "one is " : "", path, missing->reason, remedy);
 }

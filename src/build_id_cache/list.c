@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "build_id_cache.h"
+#include "internal.h"
 
 #define MAX_ENTRIES (1u << 20)
 
 /* ---- listing ---- */
 
 struct listing {
-	struct cli_cache_entry *entry;
+	struct perch_build_id_cache_entry *entry;
 	size_t nr, capacity;
 };
 
@@ -35,15 +35,15 @@ static int list_links(struct listing *listing, int links, const char *first)
 		return 0;
 	}
 	while (!rc && (item = readdir(dir))) {
-		struct cli_cache_entry *added, entry;
+		struct perch_build_id_cache_entry *added, entry = { 0 };
 		uint8_t bytes[20];
 
 		if (strlen(item->d_name) > 38)
 			continue;
 		snprintf(entry.id.text, sizeof(entry.id.text), "%s%.38s", first, item->d_name);
-		if (!cli_cache_id_bytes(entry.id.text, bytes))
+		if (!perch_parse_build_id(entry.id.text, bytes))
 			continue;
-		entry.name = cli_cache_name_of_link(dirfd(dir), item->d_name, &entry.id);
+		entry.name = perch__build_id_cache_name(dirfd(dir), item->d_name, &entry.id);
 		if (!entry.name)
 			continue;
 		added = PERCH__ARRAY_APPEND_MAX(listing->entry, listing->nr, listing->capacity,
@@ -61,15 +61,18 @@ static int list_links(struct listing *listing, int links, const char *first)
 
 static int compare_ids(const void *a, const void *b)
 {
-	return strcmp(((const struct cli_cache_entry *)a)->id.text,
-		      ((const struct cli_cache_entry *)b)->id.text);
+	return strcmp(((const struct perch_build_id_cache_entry *)a)->id.text,
+		      ((const struct perch_build_id_cache_entry *)b)->id.text);
 }
 
-int cli_cache_list(const struct cli_cache *cache, struct cli_cache_entry **entries, size_t *nr,
-		   struct perch_error *err)
+int perch_build_id_cache_list(const struct perch_build_id_cache *cache,
+			      struct perch_build_id_cache_entry **entries, size_t *nr,
+			      struct perch_error *err)
 {
 	struct listing listing = { 0 };
-	int links = cache->fd < 0 ? -1 : cli_cache_open_below(cache->fd, CLI_CACHE_LINKS, false),
+	int links = cache->fd < 0
+			    ? -1
+			    : perch__build_id_cache_open_below(cache->fd, BUILD_ID_LINKS, false),
 	    rc = 0;
 	char first[3];
 
@@ -82,7 +85,7 @@ int cli_cache_list(const struct cli_cache *cache, struct cli_cache_entry **entri
 	*entries = NULL;
 	*nr = 0;
 	if (rc) {
-		cli_cache_free_entries(listing.entry, listing.nr);
+		perch_build_id_cache_free_entries(listing.entry, listing.nr);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to list the build id cache %s", cache->path);
 	}
@@ -93,7 +96,7 @@ int cli_cache_list(const struct cli_cache *cache, struct cli_cache_entry **entri
 	return 0;
 }
 
-void cli_cache_free_entries(struct cli_cache_entry *entries, size_t nr)
+void perch_build_id_cache_free_entries(struct perch_build_id_cache_entry *entries, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		free(entries[i].name);
@@ -125,7 +128,7 @@ static void remove_directories(int cache, char *path)
 		int parent;
 
 		*slash = 0;
-		parent = cli_cache_open_below(cache, path, false);
+		parent = perch__build_id_cache_open_below(cache, path, false);
 		*slash = '/';
 		if (parent < 0)
 			return;
@@ -138,16 +141,16 @@ static void remove_directories(int cache, char *path)
 	unlinkat(cache, path, AT_REMOVEDIR);
 }
 
-int cli_cache_remove(const struct cli_cache *cache, const struct cli_cache_id *id,
-		     struct perch_error *err)
+int perch_build_id_cache_remove(const struct perch_build_id_cache *cache,
+				const struct perch_build_id_text *id, struct perch_error *err)
 {
 	char link[64], path[PATH_MAX], *name;
 	int dir, rc = 0;
 
-	cli_cache_link_path(id, link);
-	name = cache->fd < 0 ? NULL : cli_cache_name_of_link(cache->fd, link, id);
+	perch__build_id_link_path(id, link);
+	name = cache->fd < 0 ? NULL : perch__build_id_cache_name(cache->fd, link, id);
 	if (name) {
-		dir = cli_cache_open_entry(cache, name, id, false);
+		dir = perch__build_id_cache_open_entry(cache, name, id, false);
 		if (dir >= 0)
 			remove_files(dir);
 		if (dir >= 0 && snprintf(path, sizeof(path), "%s/%s", name + strspn(name, "/"),

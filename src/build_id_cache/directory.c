@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "build_id_dir.h"
-#include "open_file.h"
+#include "base/files/open_file.h"
+#include "internal.h"
 
 enum { MAX_LINES = 10000 };
 
