@@ -87,7 +87,7 @@
 	X(CPU_ABSENT, "cpu-absent", NO_CPU, "the CPU does not exist")				\
 	X(SIGTRAP_TASK, "sigtrap-task", CONFLICT, "sigtrap needs a target thread")		\
 	X(INHERIT_READ, "inherit-read", CONFLICT,						\
-	  "inherit with PERF_SAMPLE_READ needs PERF_SAMPLE_TID, and Linux 6.13")		\
+	  "inherit with PERF_SAMPLE_READ needs PERF_SAMPLE_TID, and Linux 6.12")		\
 	X(INHERIT_GROUP, "inherit-group", TOO_NEW,						\
 	  "inherit with PERF_FORMAT_GROUP needs Linux 4.13")					\
 	/* the PMU */										\

@@ -271,7 +271,7 @@ struct perch_options {
 	 */
 	unsigned enabled : 1;
 	/** Threads and children that start after the open are counted too. With PERCH_SAMPLE_READ
-	 * it needs PERCH_SAMPLE_TID, since 6.13. Events with a path (kprobes and uprobes) are never
+	 * it needs PERCH_SAMPLE_TID, since 6.12. Events with a path (kprobes and uprobes) are never
 	 * inherited, because fork(2) in the measured process would fail: a parsed one, and the
 	 * events of its group, have the term no-inherit, which overrides this option; for another
 	 * one it is refused. */
@@ -288,7 +288,7 @@ struct perch_options {
 	 * do. So all records but one come for each target, and all of them with one of these:
 	 * - another event of the target that is not inherited, opened before the tasks start (a
 	 *   disabled dummy event is enough);
-	 * - PERCH_SAMPLE_READ and PERCH_SAMPLE_TID in the samples of the event, since 6.13.
+	 * - PERCH_SAMPLE_READ and PERCH_SAMPLE_TID in the samples of the event, since 6.12.
 	 */
 	unsigned inherit_stat : 1;
 	/** The event is always on the PMU; if that is impossible it goes into an error state, in

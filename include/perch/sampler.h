@@ -113,7 +113,7 @@ struct perch_sampler_stats {
  *
  * In a group with the modifier S only the leader takes samples. Each sample has the counts of all
  * members (PERCH_SAMPLE_READ, PERCH_FORMAT_GROUP and PERCH_FORMAT_ID). With .event.inherit the
- * group is inherited since Linux 6.13: samples of a new thread or child have its own counts, which
+ * group is inherited since Linux 6.12: samples of a new thread or child have its own counts, which
  * begin at 0. Earlier kernels do not inherit it: .inherit of the attr of perch_sampler_event() is
  * then 0. A group with the modifier W is broken up if the kernel refuses one of its members.
  *

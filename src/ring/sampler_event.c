@@ -60,7 +60,7 @@ static bool has_threads(const struct perch_sampler *sampler)
 }
 
 /*
- * Since Linux 6.13 the kernel inherits events with PERCH_SAMPLE_READ, if samples name their thread:
+ * Since Linux 6.12 the kernel inherits events with PERCH_SAMPLE_READ, if samples name their thread:
  * the samples of a child have its own counts. A dummy event finds it out, because distributions
  * backport features. Other refusals than that of older kernels are those of the events, too.
  */

@@ -9,7 +9,7 @@
 /* The last count of an event by its id, which is different on each CPU. */
 struct count {
 	uint64_t id;
-	/* inherited events count each thread by itself (since 6.13); 0: the counts of all threads
+	/* inherited events count each thread by itself (since 6.12); 0: the counts of all threads
 	 */
 	uint32_t tid;
 	uint32_t event;

@@ -187,7 +187,7 @@ def compare(case, ours, theirs):
             # the default of perf since Linux 6.17
             if field == "build_id" and "--buildid-mmap" not in case:
                 continue
-            # perf inherits these groups since 6.13, and perch if the kernel does
+            # perf inherits these groups since 6.12, and perch if the kernel does
             if field == "inherit" and ":S" in case and not perfs.get(field):
                 continue
             # no samples, no frequency

@@ -56,13 +56,13 @@ record -e '{cpu-clock,page-faults}' -o g.data -- sh -c "$burn" && at_least g.dat
 report $? "a group of events"
 record -e '{cpu-clock,page-faults}:S' -o g.data -- sh -c "sh -c '$burn'; exit 0"
 children=$("$perch" script -F pid -i g.data 2> script_err | sort -u | wc -l)
-if release_is 6.13; then
-	[ "$children" = 2 ] && ! grep -q 6.13 out
+if release_is 6.12; then
+	[ "$children" = 2 ] && ! grep -q 6.12 out
 else
-	[ "$children" = 1 ] && grep -q 'cpu-clock (S) does not record .*since Linux 6.13 (currently ' out
+	[ "$children" = 1 ] && grep -q 'cpu-clock (S) does not record .*since Linux 6.12 (currently ' out
 fi
-report $? "a group with the modifier S records child processes since Linux 6.13, else a message says it"
-record -i -e '{cpu-clock,page-faults}:S' -o g.data -- sh -c "$burn" && ! grep -q 6.13 out
+report $? "a group with the modifier S records child processes since Linux 6.12, else a message says it"
+record -i -e '{cpu-clock,page-faults}:S' -o g.data -- sh -c "$burn" && ! grep -q 6.12 out
 report $? "... and there is no message about it with --no-inherit"
 # in a virtual machine a program makes almost no progress at this rate
 record -F max -o f.data -- sh -c : &&

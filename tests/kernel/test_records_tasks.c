@@ -344,7 +344,7 @@ static void event_that_is_not_inherited_keeps_all_read_records(void **state)
 	close(uninherited);
 }
 
-/* Skipped before Linux 6.13, which refuses the fields for an inherited event. */
+/* Skipped before Linux 6.12, which refuses the fields for an inherited event. */
 static void sample_read_with_tid_keeps_all_read_records(void **state)
 {
 	(void)state;

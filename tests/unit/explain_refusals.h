@@ -84,7 +84,7 @@ static const struct refusal open_refusals[] = {
 	R(NO_TARGET, "EINVAL: pid -1 with cpu -1")
 	R(CPU_ABSENT, "EINVAL: a cpu above the highest possible one")
 	R(SIGTRAP_TASK, "EINVAL: sigtrap without a task")
-	R(INHERIT_READ, "EINVAL: inherit with READ, always before 6.13, without TID since")
+	R(INHERIT_READ, "EINVAL: inherit with READ, always before 6.12, without TID since")
 	R(INHERIT_GROUP, "EINVAL: inherit with FORMAT_GROUP before 4.13")
 	R(NO_PMU, "ENOENT: a type without a PMU")
 	R(NO_HARDWARE, "ENOENT: hardware events on a machine without a PMU")

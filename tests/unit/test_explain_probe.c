@@ -461,13 +461,13 @@ REFUSES(profiles_kernel, !call->attr->exclude_kernel)
 REFUSES(kernel_address, call->attr->bp_addr >> 63)
 
 /*
- * A release in which a second cause is possible, as inherited samples with READ before 6.13: an
+ * A release in which a second cause is possible, as inherited samples with READ before 6.12: an
  * ordinary user who clears exclude_kernel is refused before the kernel checks the address.
  */
 static void finds_a_kernel_address_as_an_ordinary_user(void **state)
 {
 	static const struct tree_file files[] = {
-		{ "/proc/sys/kernel/osrelease", "6.12.117\n" },
+		{ "/proc/sys/kernel/osrelease", "6.11.11\n" },
 		{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
 		{ "/proc/self/status", "Uid:\t1000\t1000\t1000\t1000\n"
 				       "CapEff:\t0000000000000000\nSeccomp:\t0\n" },

@@ -322,7 +322,7 @@ static void leader_samples_for_its_group(void **state)
 	assert_int_equal(perch_sampler_leader(fixture->sampler, 2), 2);
 }
 
-/* Kernels before 6.13, and events of all processes, whose samples have the counts of the CPU. */
+/* Kernels before 6.12, and events of all processes, whose samples have the counts of the CPU. */
 static void counts_of_a_group_are_not_inherited(void **state)
 {
 	struct fixture *fixture = *state;

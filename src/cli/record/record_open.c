@@ -257,7 +257,7 @@ static void print_uninherited_groups(const struct perch_sampler *sampler,
 		cli_note(
 			options->command,
 			"%s (S) does not record new threads and child processes: the kernel inherits "
-			"such groups since Linux 6.13 (currently %s), groups without S always",
+			"such groups since Linux 6.12 (currently %s), groups without S always",
 			name, release.text);
 	}
 }

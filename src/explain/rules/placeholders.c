@@ -471,7 +471,7 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 	X(since_6_17_stable,                                                                     \
 	  unless_since(c, "6.17", " (since Linux 6.17, and in stable releases of 2025)", buffer, \
 		       size))                                                                    \
-	X(and_6_13, unless_since(c, "6.13", ", and Linux 6.13", buffer, size))                   \
+	X(and_6_12, unless_since(c, "6.12", ", and Linux 6.12", buffer, size))                   \
 	X(reserved_1_bits, perch__write_bits(c->attr.reserved_1, 40, buffer, size))              \
 	X(reserved_2_bits, perch__write_bits(c->attr.reserved_2, 0, buffer, size))               \
 	X(reserved_3_bits, perch__write_bits(c->attr.reserved_3, 3, buffer, size))               \
