@@ -8,7 +8,7 @@
 #include "base/kernel/dummy_event.h"
 #include "base/reserved.h"
 #include "internal.h"
-#include "page.h"
+#include "export/page/page.h"
 
 static int no_memory(struct perch_error *err)
 {

@@ -1,20 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data from which all formats are written:
+ * Writes the samples of a session in the formats of other tools. Samples are added up by stack of
+ * addresses, thread and event: a stack is a node that has an address and the node of its callers.
+ * Formats with times get each sample, too. A flame-graph page is the files of page/, which
+ * page/assets.py makes C arrays of, and a data block; its script makes every view of the block.
+ * Names in it are set as text, never as markup. A file calls only files below its own:
  *
- *	export.c	the formats, and the functions of perch/export.h
- *	collect.c	threads, and single samples with their times
- *	batch.c		samples by stack of addresses, thread and event
- *	recording.c	facts about the recording
- *	events.c	the events, and which of them is shown first
- *	texts.c		texts, each once
- *	frames.c	the functions at an address
- *	tree.c		stacks of functions, made from the stacks of addresses
- *	tracks.c	single samples by thread and event
- *	markers.c	what happened at a time: context switches, mappings, tracepoints
- *	json_file.c	what the formats in JSON share
- *	gzip.c		compression
- *	firefox*.c, folded.c, json.c, page*.c, pprof*.c, speedscope.c, svg.c	the formats
+ *	export.c			the table of formats, and perch/export.h
+ *	page/page_text.c		pages from folded stacks and other text
+ *	  page/page_script.c		  from the output of perf script
+ *	    page/page_script_header.c	    the start of a sample in it
+ *	page/svg.c			a picture of the tables of a page
+ *	page/page.c			pages of samples
+ *	  page/page_merge.c		  the tables of one page added to another
+ *	  page/page_text_parts.c	  names, numbers and samples of texts
+ *	  page/page_model.c		  tables in which each item is once
+ *	  page/page_sort.c		  their order
+ *	  page/page_data.c		  the data block
+ *	firefox/firefox.c		the Firefox Profiler's format
+ *	  firefox/firefox_counters.c	  counts of groups
+ *	  firefox/firefox_threads.c	  threads with samples and markers
+ *	  firefox/firefox_tables.c	  tables that the threads share
+ *	pprof/pprof.c			pprof's format
+ *	  pprof/pprof_samples.c		  locations and samples
+ *	  pprof/pprof_parts.c		  messages, texts, functions, mappings
+ *	json.c				JSON for scripts
+ *	speedscope.c			speedscope's format
+ *	folded.c			folded stacks
+ *	markers.c			what happened at a time: switches, mappings, tracepoints
+ *	collect.c			threads, and single samples with their times
+ *	  batch.c			  samples by stack of addresses, many at a time
+ *	tree.c				stacks of functions, made from those of addresses
+ *	frames.c			the functions at an address
+ *	events.c			the events, and which of them is shown first
+ *	recording.c			facts about the recording
+ *	tracks.c			single samples by thread and event
+ *	texts.c				texts, each once
+ *	json_file.c			what the formats in JSON share
+ *	gzip.c				compression, in a thread if the program allows it
  */
 #ifndef PERCH_EXPORT_INTERNAL_H
 #define PERCH_EXPORT_INTERNAL_H

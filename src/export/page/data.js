@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the data block; src/export/page_data.c describes it. */
+/* Reads the data block; page_data.c describes it. */
 
 const KERNEL = 1, JIT = 2, UNKNOWN = 3, INLINED = 4;
 const HAS_CPUS = 1, HAS_TIMES = 2, HAS_PERIODS = 4, HAS_AVERAGES = 8, HAS_COUNTS = 16;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "internal.h"
+#include "export/internal.h"
 #include "page.h"
 #include "export/page_assets.h"
 

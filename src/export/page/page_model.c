@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "internal.h"
+#include "export/internal.h"
 #include "page.h"
 
 int perch__page_init(struct page *page)

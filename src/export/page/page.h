@@ -3,7 +3,7 @@
  * The data of a flame-graph page and of a static picture. They are made from the samples of an
  * export (page.c) or from text (page_text.c):
  *
- *	samples (page.c), text (page_text.c) -> struct page -> page_data.c -> page/ *.js
+ *	samples (page.c), text (page_text.c) -> struct page -> page_data.c -> *.js
  *						   |-> svg.c
  */
 #ifndef PERCH_EXPORT_PAGE_H
@@ -21,7 +21,7 @@ struct perch_export;
 
 #define PAGE_NONE UINT32_MAX
 
-/* Kinds of functions; page/data.js has the same numbers. */
+/* Kinds of functions; data.js has the same numbers. */
 enum page_kind {
 	PAGE_USER,
 	PAGE_KERNEL,

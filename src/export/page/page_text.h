@@ -8,7 +8,7 @@
 
 #include <ctype.h>
 
-#include "internal.h"
+#include "export/internal.h"
 #include "page.h"
 
 #define TEXT_MAX_DEPTH 1024 /* frames of a stack, as script.h of the page can show */

@@ -13,7 +13,7 @@
 #ifndef PERCH_EXPORT_PPROF_H
 #define PERCH_EXPORT_PPROF_H
 
-#include "internal.h"
+#include "export/internal.h"
 #include "profile.pb-c.h"
 
 /* The addresses of a DSO that samples have, and how they are written. */

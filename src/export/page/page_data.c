@@ -2,7 +2,7 @@
 /*
  * The data block of a page. It is a sequence of numbers (LEB128: 7 bits a byte, low ones first)
  * and the bytes of the texts. Tables are written column by column, which compresses best.
- * page/data.js reads it:
+ * data.js reads it:
  *
  *	version
  *	texts      bytes, then the texts, each with its NUL; elsewhere a text is its number in them

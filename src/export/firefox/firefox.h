@@ -13,7 +13,7 @@
 #ifndef PERCH_EXPORT_FIREFOX_H
 #define PERCH_EXPORT_FIREFOX_H
 
-#include "internal.h"
+#include "export/internal.h"
 
 /* Colors of frames and markers, as the Firefox Profiler has them. */
 enum category {

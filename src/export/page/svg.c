@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "export/internal.h"
 #include "page.h"
 
 /* Sizes in pixels of the picture. */
