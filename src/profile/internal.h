@@ -1,4 +1,57 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Samples by columns and call chain. Values of scope SAMPLE are equal for all frames of a sample:
+ * their tuple is its context. Values of scope FRAME are those of a function; columns of scope
+ * PERIOD are sums. Samples are collected and counted many at a time, so that lookups of different
+ * samples wait for memory at the same time.
+ *
+ * Call chains of addresses are counted in a tree whose nodes are found by hash. After the last
+ * sample each distinct address is symbolized once, and the chains are merged into a tree of
+ * functions. Rows and call graphs are made from that tree. In profiles of branches each branch
+ * counts as a sample. For latencies the number of threads that run is a word of the context, so
+ * counting is the same.
+ *
+ * Live reports need rows while samples are added: a snapshot copies the counts, without their hash
+ * tables, into a profile that is then finished; both share the addresses. Decay multiplies the
+ * counts, in units of 1/256 sample, and copies what is left into new tables. The cost of a refresh
+ * is that of the call chains that were sampled lately. A file calls only files below its own:
+ *
+ *	profile.c			adds samples up, then makes the tree of functions
+ *	  rows.c			  rows: one for each combination of values
+ *	  frames.c			  addresses become frames, each with one lookup
+ *	sort.c				the order of rows, by numbers where these have it
+ *	  sort_numbers.c		  a radix sort
+ *	  cell.c			  values and texts of rows
+ *	decay.c				old samples count less
+ *	batch.c				collects samples
+ *	  batch_count.c			  counts those of a batch
+ *	columns/column_list.c		the columns of a profile
+ *	  columns/columns.c		  the table of columns (columns.def)
+ *	  columns/column_mem.c		  accesses to memory
+ *	  columns/column_period.c	  sums of samples
+ *	  columns/column_sample.c	  numbers that a sample has
+ *	  columns/column_thread.c	  thread and CPU
+ *	  columns/column_branch.c	  branches
+ *	  columns/column_line.c		  source files and lines
+ *	  columns/column_frame.c	  functions
+ *	parent.c			functions of call chains that match an expression
+ *	branches.c			profiles of branches
+ *	flat.c				samples without call chains, by address
+ *	waiting.c			call chains that are numbered many at a time
+ *	addresses.c			the distinct addresses of a recording
+ *	stacks.c			counts call chains of addresses
+ *	contexts.c			columns of addresses in contexts become frames
+ *	context.c			the context of a sample
+ *	totals.c			the sums of an event
+ *	latency.c			periods divided by the threads that run
+ *	tree.c				numbered keys, and the tree of stacks
+ *	texts.c				numbered texts
+ *	tuples.c			numbered lists of values
+ *	annotation.c			samples by function and offset
+ *	call_graph.c			the call graph of a row
+ *	progress.c			lets a program see and end the work
+ *	sockets.c			sockets of CPUs
+ */
 #ifndef PERCH_PROFILE_INTERNAL_H
 #define PERCH_PROFILE_INTERNAL_H
 
@@ -216,7 +269,7 @@ struct perch_column_methods {
 /* column_*.c, parent.c: the methods of each column */
 #define COLUMN(id, ...)	       extern const struct perch_column_methods perch__column_##id;
 #define BRANCH_COLUMN(id, ...) extern const struct perch_column_methods perch__column_##id;
-#include "columns.def"
+#include "profile/columns/columns.def"
 /* The number of a frame's function. With lines, a function has a frame for each line. */
 uint64_t perch__sym_value(const struct perch_profile *profile, uint32_t frame);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Columns that are sums of the samples of a row. */
-#include "internal.h"
+#include "profile/internal.h"
 
 static const char *share_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
 			      size_t size)

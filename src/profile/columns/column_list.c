@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The columns of a profile, from the options. */
 #include "base/reserved.h"
-#include "internal.h"
+#include "profile/internal.h"
 
 size_t perch__columns_index(const struct perch_profile *profile, const struct perch_column *column)
 {

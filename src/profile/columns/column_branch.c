@@ -2,7 +2,7 @@
 /* Columns of a branch. */
 #include <inttypes.h>
 
-#include "internal.h"
+#include "profile/internal.h"
 
 static int store(uint64_t *value, uint64_t number)
 {

@@ -2,7 +2,7 @@
 /* Columns of the function of a row. */
 #include <inttypes.h>
 
-#include "internal.h"
+#include "profile/internal.h"
 
 #define ADDRESS_BYTES 19 /* 0x, 16 digits and a NUL */
 

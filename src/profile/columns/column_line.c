@@ -2,7 +2,7 @@
 /* Columns of source files and lines. */
 #include <inttypes.h>
 
-#include "internal.h"
+#include "profile/internal.h"
 
 static uint64_t position_value(const struct perch_profile *profile, uint32_t frame)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of columns. */
 #include "base/edit_distance.h"
-#include "internal.h"
+#include "profile/internal.h"
 
 #define NEEDS(bits, option) .sample_type = PERCH_SAMPLE_##bits, .record_option = (option)
 

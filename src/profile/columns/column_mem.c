@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include <perch/fields.h>
-#include "internal.h"
+#include "profile/internal.h"
 
 static int store(uint64_t *value, uint64_t number)
 {

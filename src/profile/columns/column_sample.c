@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include <perch/fields.h>
-#include "internal.h"
+#include "profile/internal.h"
 
 static bool has(const struct sample *sample, uint64_t bit)
 {

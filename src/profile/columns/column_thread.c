@@ -2,7 +2,7 @@
 /* Columns of the thread and the CPU of a sample. */
 #include <inttypes.h>
 
-#include "internal.h"
+#include "profile/internal.h"
 
 /* The value of a name is its index in the processes + 1. */
 static int comm_number(struct perch_profile *profile, const struct perch_thread *thread,
