@@ -66,6 +66,7 @@ struct perch_export_format_info {
 	/** Has markers: samples of other events are some, and a file without samples has others. */
 	bool markers;
 	const struct perch_export_format_methods *methods; /**< of the library */
+	uint64_t reserved[4];				   /**< 0 */
 };
 
 /**

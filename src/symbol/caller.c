@@ -98,7 +98,6 @@ const struct perch_symbol *perch_symbols_caller(struct perch_symbols *symbols,
 {
 	const struct perch_symbol *before;
 	struct dso_symbols *cached;
-	bool is_generated = dso->kind == PERCH_DSO_ANON || dso->kind == PERCH_DSO_JIT;
 
 	/* handlers of signals return to the start of a function that no instruction calls */
 	if (!offset || (symbol && offset != symbol->start) || perch_symbol_is_signal_return(symbol))
@@ -118,5 +117,5 @@ const struct perch_symbol *perch_symbols_caller(struct perch_symbols *symbols,
 		break;
 	}
 	/* JIT compilers name data before a function, too */
-	return is_generated ? symbol : before;
+	return perch__kind_of(dso)->is_generated ? symbol : before;
 }

@@ -14,13 +14,11 @@ int perch__code_of_elf(struct perch__elf *elf, struct perch_code *code, struct p
 /* One part without data. Returns 0 or -ENOMEM. */
 int perch__code_add_part(struct perch_code *code, uint64_t address, enum perch_code_kind kind);
 /*
- * The same of the kernel, its modules and its generated code. code->offset and code->size are the
+ * The same of the kernel and its modules. code->offset and code->size are the
  * range.
  */
 int perch__code_of_kernel(const struct sources *sources, const struct perch_dso *dso,
 			  struct perch_code *code, struct perch_error *err);
-int perch__code_of_bpf(const struct sources *sources, const struct perch_dso *dso,
-		       struct perch_code *code, struct perch_error *err);
 /*
  * From the file /proc/kcore at path, where code has other addresses than in the recording: those
  * minus shift. For tests.

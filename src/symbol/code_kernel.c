@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the code of the kernel: from its ELF file or /proc/kcore, and that of BPF programs from the
- * recording. */
+/* Reads the code of the kernel, from its ELF file or /proc/kcore. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/kernel/bpf.h"
 #include "code.h"
-
-enum { MAX_PROGRAMS = 16384, MAX_FUNCTIONS = 4096 };
 
 static const char kcore[] = "/proc/kcore";
 
@@ -183,91 +179,4 @@ int perch__code_of_kernel(const struct sources *sources, const struct perch_dso 
 	perch_code_clear(code);
 	*code = wanted;
 	return code_of_running(sources, dso, code, err);
-}
-
-/* ---- BPF programs ---- */
-
-/* The functions of a program follow each other in its machine code. */
-static const uint8_t *find_function(const struct perch__bpf_program *program,
-				    const struct perch_dso *dso, size_t *size)
-{
-	const size_t tagged = sizeof("bpf_prog_") - 1 + (size_t)2 * PERCH__BPF_TAG_SIZE;
-	uint32_t nr, element, length;
-	const uint8_t *bytes = perch__bpf_array(program, PERCH__BPF_JITED, 1, &nr, &element);
-	uint64_t address, at = 0;
-	char name[64];
-
-	if (!bytes || element != 1)
-		return NULL;
-	for (uint32_t i = 0;
-	     i < MAX_FUNCTIONS && perch__bpf_function(program, i, &address, &length); i++) {
-		if (at + length > nr)
-			return NULL;
-		perch__bpf_function_name(program, NULL, i, name, sizeof(name));
-		if (address == dso->start && length == dso->length &&
-		    !strncmp(name, dso->path, tagged)) {
-			*size = length;
-			return bytes + at;
-		}
-		at += length;
-	}
-	return NULL;
-}
-
-static uint32_t native_machine(void)
-{
-#if defined(__x86_64__)
-	return EM_X86_64;
-#elif defined(__aarch64__)
-	return EM_AARCH64;
-#elif defined(__i386__)
-	return EM_386;
-#elif defined(__arm__)
-	return EM_ARM;
-#elif defined(__powerpc64__)
-	return EM_PPC64;
-#elif defined(__s390x__)
-	return EM_S390;
-#elif defined(__riscv)
-	return EM_RISCV;
-#else
-	return EM_NONE;
-#endif
-}
-
-int perch__code_of_bpf(const struct sources *sources, const struct perch_dso *dso,
-		       struct perch_code *code, struct perch_error *err)
-{
-	static const uint16_t one = 1;
-	struct perch__bpf_program program;
-	const uint8_t *at = sources->bpf_programs, *bytes = NULL;
-	size_t left = sources->bpf_programs_size, size = 0, skip = code->offset - dso->start;
-
-	if (sources->foreign)
-		return perch_error_set(
-			err, ENOENT, PERCH_ERROR_FILE,
-			"generated code of the kernel of another machine is not read");
-	if (left >= sizeof(uint32_t)) {
-		at += sizeof(uint32_t);
-		left -= sizeof(uint32_t);
-		for (int i = 0; !bytes && i < MAX_PROGRAMS && perch__bpf_take(&at, &left, &program);
-		     i++)
-			bytes = find_function(&program, dso, &size);
-	}
-	if (!bytes || code->offset < dso->start || skip >= size)
-		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE,
-				       "the recording does not have the code of the function");
-	if (code->size > size - skip)
-		code->size = size - skip;
-	code->bytes = perch__malloc(code->size);
-	if (!code->bytes || perch__code_add_part(code, code->offset, PERCH_CODE_INSTRUCTIONS))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for code");
-	memcpy(code->bytes, bytes + skip, code->size);
-	code->address = code->offset;
-	code->start = dso->start;
-	code->end = dso->start + size;
-	code->machine = native_machine();
-	code->wide = sizeof(void *) == 8;
-	code->big_endian = !*(const unsigned char *)&one;
-	return 0;
 }

@@ -60,17 +60,16 @@ static const struct perch_symbol *find_inlined(struct perch_symbols *symbols,
 /* Opens the debug information of a DSO, on the first call only. Returns NULL if there is none. */
 static struct debug_info *open_debug_info(struct perch_symbols *symbols, struct dso_symbols *cached)
 {
+	const struct dso_kind *kind = perch__kind_of(cached->dso);
+
 	if (cached->debug_opened) {
 		if (cached->debug)
 			perch__debug_complete(cached->debug);
 		return cached->debug && perch__debug_is_open(cached->debug) ? cached->debug : NULL;
 	}
 	cached->debug_opened = true;
-	if (cached->dso->kind == PERCH_DSO_FILE || cached->dso->kind == PERCH_DSO_KERNEL ||
-	    cached->dso->kind == PERCH_DSO_MODULE)
-		cached->debug = perch__debug_open(&symbols->sources, cached->dso);
-	else if (cached->dso->kind == PERCH_DSO_KERNEL_CODE)
-		cached->bpf = perch__bpf_lines_open(&symbols->sources, cached->dso);
+	if (kind->open_lines)
+		kind->open_lines(&symbols->sources, cached);
 	return cached->debug && perch__debug_is_open(cached->debug) ? cached->debug : NULL;
 }
 
@@ -79,7 +78,7 @@ void perch_symbols_start_debug_info(struct perch_symbols *symbols, const struct 
 	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
 
 	/* servers may need long to answer, and the request for symbols comes first */
-	if (!cached || cached->debug_opened || dso->kind != PERCH_DSO_FILE ||
+	if (!cached || cached->debug_opened || !perch__kind_of(dso)->is_mapped ||
 	    symbols->sources.debuginfod)
 		return;
 	if (!symbols->thread)

@@ -378,6 +378,10 @@ static inline bool perch__is_undated(const struct sources *sources)
 /* recorded.c: adds the functions that the recording has for a DSO. Returns 0 or -ENOMEM. */
 int perch__load_recorded(struct table *table, const struct sources *sources,
 			 const struct perch_dso *dso, struct symbol_error *error);
+/* load_file.c: adds the functions or variables of a file and of its debug file, or of its
+ * .gnu_debugdata. Either may be NULL. Without a symbol table, adds those of the function table of
+ * the Go runtime. */
+int perch__load_elf(struct table *table, struct elf_file *file, struct elf_file *debug);
 /*
  * Returns 0 or -ENOMEM. If the table is empty, error has the reason. symtab_error: why functions
  * that the file has are not in the table. *proof is 0 at first.
@@ -385,8 +389,6 @@ int perch__load_recorded(struct table *table, const struct sources *sources,
 int perch__load_file(struct table *table, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error,
 		     struct symbol_error *symtab_error, struct proof *proof);
-int perch__load_vdso(struct table *table, const struct sources *sources,
-		     const struct perch_dso *dso, struct symbol_error *error);
 int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_dso *dso,
 		       struct symbol_error *error, struct proof *proof);
 /*
@@ -415,18 +417,10 @@ int perch__load_vmlinux(struct table *table, const struct sources *sources,
  */
 int perch__load_listed_module(struct table *table, struct sources *sources,
 			      const struct perch_dso *dso, struct symbol_error *error);
-/* load_file.c: these, or those of the file of the module */
-int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
-		       struct symbol_error *error, struct proof *proof);
-/* Opens the file of a DSO of the kinds FILE, VDSO and MODULE. Returns a descriptor or a negative
- * errno. */
-int perch__open_dso(const struct sources *sources, const struct perch_dso *dso,
-		    struct symbol_error *error, struct proof *proof);
 /* Opens the file of a DSO of the kind FILE. Returns 0 or a negative errno. */
 int perch__open_file(struct elf_file *file, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error);
-/* Opens the separate debug file of a DSO of the kinds FILE and MODULE. Returns a descriptor or
- * -ENOENT. */
+/* Opens the separate debug file of a mapped file. Returns a descriptor or -ENOENT. */
 int perch__open_debug_of(const struct sources *sources, const struct perch_dso *dso);
 /* The same from the servers of debuginfod, if the file itself has no debug information. Only of the
  * kind FILE. */
@@ -511,6 +505,16 @@ struct map_function {
 struct perf_map;
 /* True, with the process, if the DSO is the generated code of a process. */
 bool perch__perf_map_pid(const struct perch_dso *dso, unsigned *pid);
+/* The name of a file without its directory. */
+static inline const char *perch__base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+/* "[JIT] tid 7" if the name of the file has the format, which reads the number; else its name. */
+const char *perch__name_of_generated(const struct perch_dso *dso, const char *format, char *buffer,
+				     size_t size);
 /*
  * Finds a function. Reads what the file has in addition to the last time, but not at each call.
  * *map is NULL at first. Returns NULL if no function covers the address; if there are no functions

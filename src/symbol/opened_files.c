@@ -5,17 +5,16 @@
 int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_dso *dso, int *fd,
 			    struct perch_error *err)
 {
-	struct symbol_error error = { "not a file" };
+	const struct dso_kind *kind = perch__kind_of(dso);
+	struct symbol_error error = { 0 };
 	struct proof proof = { 0 };
 	struct dso_symbols *cached;
 	int rc = -ENOENT;
 
 	*fd = -1;
-	if (dso->kind == PERCH_DSO_MODULE)
-		perch__set_symbol_error(&error, "no file of the module");
-	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_VDSO ||
-	    dso->kind == PERCH_DSO_MODULE)
-		rc = perch__open_dso(&symbols->sources, dso, &error, &proof);
+	perch__set_symbol_error(&error, "%s", kind->no_file ? kind->no_file : "not a file");
+	if (kind->open)
+		rc = kind->open(&symbols->sources, dso, &error, &proof);
 	/* a DSO of a program's own may not live as long as the symbols */
 	cached = dso->used ? perch__symbols_of_dso(symbols, dso) : NULL;
 	if (cached && !cached->proof.state)
@@ -29,9 +28,9 @@ int perch_symbols_open_file(struct perch_symbols *symbols, const struct perch_ds
 int perch_symbols_open_debug_file(struct perch_symbols *symbols, const struct perch_dso *dso,
 				  int *fd, struct perch_error *err)
 {
-	*fd = -ENOENT;
-	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_MODULE)
-		*fd = perch__open_debug_of(&symbols->sources, dso);
+	const struct dso_kind *kind = perch__kind_of(dso);
+
+	*fd = kind->open_debug ? kind->open_debug(&symbols->sources, dso) : -ENOENT;
 	if (*fd >= 0)
 		return 0;
 	*fd = -1;
@@ -44,7 +43,7 @@ int perch_symbols_open_shared_debug_file(struct perch_symbols *symbols, const st
 	size_t size = 0;
 
 	*fd = -ENOENT;
-	if (dso->kind == PERCH_DSO_FILE)
+	if (perch__kind_of(dso)->is_mapped)
 		*fd = perch__open_shared_debug_of(&symbols->sources, dso, build_id, &size);
 	if (*fd >= 0)
 		return (int)size;
@@ -63,7 +62,9 @@ int perch_symbols_download_debug_file(struct perch_symbols *symbols, const struc
 			? "the servers have no debug file, or it is not needed"
 			: "no servers of debuginfod: perch_symbols_options.debuginfod "
 			  "or DEBUGINFOD_URLS is not set");
-	*fd = perch__download_debug_of(&symbols->sources, dso, &error);
+	*fd = perch__kind_of(dso)->is_mapped
+		      ? perch__download_debug_of(&symbols->sources, dso, &error)
+		      : -ENOENT;
 	if (*fd >= 0)
 		return 0;
 	*fd = -1;

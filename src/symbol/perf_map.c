@@ -483,6 +483,18 @@ bool perch__perf_map_pid(const struct perch_dso *dso, unsigned *pid)
 	       !dso->path[length];
 }
 
+const char *perch__name_of_generated(const struct perch_dso *dso, const char *format, char *buffer,
+				     size_t size)
+{
+	const char *base = perch__base_name(dso->path);
+	unsigned pid;
+
+	if (sscanf(base, format, &pid) != 1)
+		return base;
+	snprintf(buffer, size, "[JIT] tid %u", pid);
+	return buffer;
+}
+
 struct map_function *perch__perf_map_find(struct perf_map **map, const struct sources *sources,
 					  const struct perch_dso *dso, unsigned pid,
 					  uint64_t address, struct symbol_error *error)

@@ -14,18 +14,8 @@ void perch_symbols_set_recorded_files(struct perch_symbols *symbols,
 /* True if the file can be the DSO. */
 static bool is_of(const struct perch_recorded_file *file, const struct perch_dso *dso)
 {
-	switch (dso->kind) {
-	case PERCH_DSO_KERNEL:
-		return file->kind == PERCH_RECORDED_KERNEL;
-	case PERCH_DSO_MODULE:
-		return file->kind == PERCH_RECORDED_MODULE && !strcmp(file->path, dso->path);
-	case PERCH_DSO_FILE:
-	case PERCH_DSO_VDSO:
-		return (file->kind == PERCH_RECORDED_ELF || file->kind == PERCH_RECORDED_DEX) &&
-		       !strcmp(file->path, dso->path);
-	default:
-		return false;
-	}
+	return perch__kind_of(dso)->recorded & 1u << file->kind &&
+	       (file->kind == PERCH_RECORDED_KERNEL || !strcmp(file->path, dso->path));
 }
 
 /* What is added to a virtual address to get an offset in the DSO. */

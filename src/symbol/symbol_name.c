@@ -28,10 +28,8 @@ static char *demangle_stub(const char *name)
 /* As in perf, names of the kernel have an option of their own. */
 static bool is_demangled(const struct perch_symbols *symbols, const struct perch_symbol *symbol)
 {
-	if (symbol->dso->kind == PERCH_DSO_KERNEL || symbol->dso->kind == PERCH_DSO_MODULE ||
-	    symbol->dso->kind == PERCH_DSO_KERNEL_CODE)
-		return symbols->demangle_kernel;
-	return !symbols->no_demangle;
+	return perch__kind_of(symbol->dso)->is_kernel ? symbols->demangle_kernel
+						      : !symbols->no_demangle;
 }
 
 static char *demangle_symbol(const struct perch_symbol *symbol)

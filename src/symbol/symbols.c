@@ -162,23 +162,6 @@ struct dso_symbols *perch__symbols_of_dso(struct perch_symbols *symbols,
 	return cached;
 }
 
-/* The whole DSO is one function, and its path is the function's name. */
-static int load_kernel_code(struct table *table, const struct perch_dso *dso)
-{
-	size_t size = strlen(dso->path) + 1;
-
-	table->entry = perch__calloc(1, sizeof(*table->entry));
-	if (!table->entry || perch__table_blob(table, perch__strdup(dso->path), size) < 0)
-		return -ENOMEM;
-	table->nr = table->capacity = 1;
-	table->entry[0] = (struct entry){ .start = dso->start,
-					  .end = dso->start + dso->length,
-					  .parent = NO_ENTRY,
-					  .symbol = NO_ENTRY,
-					  .type = STT_FUNC };
-	return 0;
-}
-
 static void finish_load(struct dso_symbols *cached, int rc)
 {
 	if (rc) {
@@ -186,12 +169,13 @@ static void finish_load(struct dso_symbols *cached, int rc)
 		perch__set_symbol_error(&cached->error, "out of memory");
 	}
 	/* a file with exported symbols only keeps its reason */
-	if (perch__table_has_functions(&cached->table) && cached->dso->kind != PERCH_DSO_FILE)
+	if (perch__table_has_functions(&cached->table) && !perch__kind_of(cached->dso)->is_mapped)
 		cached->error.text[0] = 0;
 }
 
 void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cached)
 {
+	const struct dso_kind *kind = perch__kind_of(cached->dso);
 	struct sources *sources = &symbols->sources;
 	int rc = 0;
 
@@ -203,61 +187,14 @@ void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cach
 		rc = perch__load_recorded(&cached->table, sources, cached->dso, &cached->error);
 	if (rc || cached->table.nr)
 		return finish_load(cached, rc);
-	switch (cached->dso->kind) {
-	case PERCH_DSO_FILE:
-		rc = perch__load_file(&cached->table, sources, cached->dso, &cached->error,
-				      &cached->symtab_error, &cached->proof);
-		break;
-	case PERCH_DSO_KERNEL:
-		rc = perch__load_kernel(&cached->table, sources, cached->dso, &cached->error,
-					&cached->proof);
-		break;
-	case PERCH_DSO_MODULE:
-		rc = perch__load_module(&cached->table, sources, cached->dso, &cached->error,
-					&cached->proof);
-		break;
-	case PERCH_DSO_VDSO:
-		rc = perch__load_vdso(&cached->table, sources, cached->dso, &cached->error);
-		break;
-	case PERCH_DSO_KERNEL_CODE:
-		rc = load_kernel_code(&cached->table, cached->dso);
-		break;
-	case PERCH_DSO_ANON:
-		perch__set_symbol_error(&cached->error, "anonymous memory, not mapped from a file");
-		break;
-	case PERCH_DSO_JIT: /* has no table */
-		break;
-	case PERCH_DSO_UNKNOWN:
-		perch__set_symbol_error(&cached->error, "no mapping was recorded at the address");
-		break;
-	}
+	if (kind->load)
+		rc = kind->load(symbols, cached);
+	else if (kind->no_functions)
+		perch__set_symbol_error(&cached->error, "%s", kind->no_functions);
 	if (!rc && !perch__table_has_functions(&cached->table) &&
 	    perch__own_build_id_size(cached->dso))
 		rc = perch__load_recorded(&cached->table, sources, cached->dso, &cached->error);
 	finish_load(cached, rc);
-}
-
-static char *alloc_text(struct perch_symbols *symbols, size_t size)
-{
-	char *at;
-
-	if (size > symbols->text_left) {
-		size_t chunk_size = size > TEXT_CHUNK / 4 ? size : TEXT_CHUNK;
-		struct chunk *chunk = perch__malloc(sizeof(*chunk) + chunk_size);
-
-		if (!chunk)
-			return NULL;
-		chunk->next = symbols->text;
-		symbols->text = chunk;
-		if (chunk_size == size) /* a large text has its own chunk */
-			return chunk->bytes;
-		symbols->text_next = chunk->bytes;
-		symbols->text_left = chunk_size;
-	}
-	at = symbols->text_next;
-	symbols->text_next += size;
-	symbols->text_left -= size;
-	return at;
 }
 
 static const char *table_name(struct perch_symbols *symbols, const struct table *table,
@@ -269,29 +206,12 @@ static const char *table_name(struct perch_symbols *symbols, const struct table 
 
 	if (!entry->plt)
 		return name;
-	text = alloc_text(symbols, length + sizeof(STUB_SUFFIX));
+	text = perch__symbols_alloc_text(symbols, length + sizeof(STUB_SUFFIX));
 	if (!text)
 		return STUB_SUFFIX;
 	memcpy(text, name, length);
 	memcpy(text + length, STUB_SUFFIX, sizeof(STUB_SUFFIX));
 	return text;
-}
-
-struct perch_symbol *perch__symbols_add(struct perch_symbols *symbols, uint32_t *index)
-{
-	size_t chunk = symbols->nr_symbols / SYMBOLS_PER_CHUNK;
-
-	if (symbols->nr_symbols >= NO_ENTRY)
-		return NULL;
-	if (symbols->nr_symbols % SYMBOLS_PER_CHUNK == 0) {
-		if (PERCH__ARRAY_RESERVE_BY_NR(symbols->chunk, chunk, 1))
-			return NULL;
-		symbols->chunk[chunk] = perch__calloc(SYMBOLS_PER_CHUNK, sizeof(**symbols->chunk));
-		if (!symbols->chunk[chunk])
-			return NULL;
-	}
-	*index = (uint32_t)symbols->nr_symbols++;
-	return perch__symbol_at(symbols, *index);
 }
 
 static const struct perch_symbol *make_symbol(struct perch_symbols *symbols,
@@ -317,69 +237,6 @@ static const struct perch_symbol *make_symbol(struct perch_symbols *symbols,
 							: 'g',
 	};
 	entry->symbol = index;
-	return found;
-}
-
-/* Makes the symbol of generated code. Returns NULL if out of memory. */
-static const struct perch_symbol *make_generated(struct perch_symbols *symbols,
-						 const struct perch_symbol *symbol)
-{
-	uint32_t index;
-	struct perch_symbol *found = perch__symbols_add(symbols, &index);
-
-	if (!found)
-		return NULL;
-	*found = *symbol;
-	found->index = index;
-	found->binding = 'g';
-	return found;
-}
-
-/* Finds a function in the generated code of a process. */
-static const struct perch_symbol *find_generated(struct perch_symbols *symbols,
-						 struct dso_symbols *cached, unsigned pid,
-						 uint64_t address)
-{
-	struct map_function *function = perch__perf_map_find(
-		&cached->map, &symbols->sources, cached->dso, pid, address, &cached->error);
-	struct perch__inlined_name part[PERCH__MOST_INLINED_NAMES];
-	const struct perch_symbol *found;
-
-	if (!function)
-		return NULL;
-	cached->proof = perch__perf_map_proof(&symbols->sources);
-	if (function->symbol != NO_ENTRY)
-		return perch__symbol_at(symbols, function->symbol);
-	found = make_generated(symbols, &(struct perch_symbol){ .start = function->start,
-								.end = function->end,
-								.name = function->name,
-								.dso = cached->dso });
-	if (found)
-		function->symbol = found->index;
-	cached->has_inlined |= perch__inlined_names(function->name, part) > 0;
-	return found;
-}
-
-/* Finds a function of a jitdump. */
-static const struct perch_symbol *find_jit(struct perch_symbols *symbols,
-					   struct dso_symbols *cached, uint64_t offset)
-{
-	struct perch_jit_function function;
-	const struct perch_symbol *found;
-
-	if (!cached->dso->jitdump || perch_jitdump_find(cached->dso->jitdump, offset, &function) ||
-	    PERCH__ARRAY_RESERVE_ZEROED(cached->jit_symbol, cached->nr_jit_symbols,
-					(size_t)function.number + 1))
-		return NULL;
-	if (cached->jit_symbol[function.number])
-		return perch__symbol_at(symbols, cached->jit_symbol[function.number] - 1);
-	found = make_generated(symbols,
-			       &(struct perch_symbol){ .start = function.offset,
-						       .end = function.offset + function.size,
-						       .name = function.name,
-						       .dso = cached->dso });
-	if (found)
-		cached->jit_symbol[function.number] = found->index + 1;
 	return found;
 }
 
@@ -414,14 +271,12 @@ static struct entry *find_entry(struct perch_symbols *symbols, struct dso_symbol
 const struct perch_symbol *perch__symbols_find(struct perch_symbols *symbols,
 					       struct dso_symbols *cached, uint64_t offset)
 {
+	const struct dso_kind *kind = perch__kind_of(cached->dso);
 	struct table *table;
 	struct entry *entry;
-	unsigned pid;
 
-	if (perch__perf_map_pid(cached->dso, &pid))
-		return find_generated(symbols, cached, pid, offset);
-	if (cached->dso->kind == PERCH_DSO_JIT)
-		return find_jit(symbols, cached, offset);
+	if (kind->find)
+		return kind->find(symbols, cached, offset);
 	entry = find_entry(symbols, cached, offset, &table);
 	return entry ? make_symbol(symbols, cached, table, entry) : NULL;
 }
@@ -446,7 +301,7 @@ const struct perch_symbol *perch_symbols_find_data(struct perch_symbols *symbols
 	struct proof proof = { 0 };
 	struct entry *entry;
 
-	if (dso->kind != PERCH_DSO_FILE)
+	if (!perch__kind_of(dso)->is_mapped)
 		return NULL;
 	cached = perch__symbols_of_dso(symbols, dso);
 	if (!cached)
@@ -477,28 +332,6 @@ uint64_t perch_symbols_damaged_lines(const struct perch_symbols *symbols,
 	const struct dso_symbols *cached = find_dso(symbols, dso);
 
 	return cached ? perch__perf_map_damaged(cached->map) : 0;
-}
-
-static bool is_plain(const char *text)
-{
-	while (*text >= ' ' && *text <= '~')
-		text++;
-	return !*text;
-}
-
-const char *perch__symbols_clean(struct perch_symbols *symbols, const char *text, bool lives)
-{
-	size_t size = strlen(text) + 1;
-	char *copy;
-
-	if (lives && is_plain(text))
-		return text;
-	/* each character that is not printable becomes a '?', so the size does not grow */
-	copy = alloc_text(symbols, size);
-	if (!copy)
-		return "?";
-	perch_clean_text(text, copy, size);
-	return copy;
 }
 
 const char *perch_symbols_error(const struct perch_symbols *symbols, const struct perch_dso *dso)

@@ -77,6 +77,54 @@ static inline struct perch_symbol *perch__symbol_at(const struct perch_symbols *
 	return &symbols->chunk[index / SYMBOLS_PER_CHUNK][index % SYMBOLS_PER_CHUNK].symbol;
 }
 
+/*
+ * ---- kinds/: what differs between the kinds of DSOs, one file for each ----
+ *
+ * A function that a kind does not need is NULL. An int is 0 or a negative errno, if nothing else
+ * is said.
+ */
+struct dso_kind {
+	/* Adds the functions to cached->table, or sets cached->error. Returns 0 or -ENOMEM. */
+	int (*load)(struct perch_symbols *symbols, struct dso_symbols *cached);
+	/* Finds the function at an offset. NULL: the table has it. */
+	const struct perch_symbol *(*find)(struct perch_symbols *symbols,
+					   struct dso_symbols *cached, uint64_t offset);
+	/* Returns the name that perf displays, which may be in the buffer. NULL: fixed_name, or
+	 * that of the file. */
+	const char *(*name)(const struct dso_symbols *cached, char *buffer, size_t size);
+	/* Opens the file with the code: returns a descriptor. */
+	int (*open)(const struct sources *sources, const struct perch_dso *dso,
+		    struct symbol_error *error, struct proof *proof);
+	/* Opens the separate debug file: returns a descriptor. */
+	int (*open_debug)(const struct sources *sources, const struct perch_dso *dso);
+	/* Sets cached->debug or cached->bpf. */
+	void (*open_lines)(const struct sources *sources, struct dso_symbols *cached);
+	/* Reads code->size bytes at code->offset. NULL: those of the opened file. */
+	int (*code)(const struct sources *sources, const struct perch_dso *dso,
+		    struct perch_code *code, struct perch_error *err);
+	const char *no_functions; /* the reason if load() is NULL */
+	const char *no_file;	  /* the reason if there is no file; NULL: it is none */
+	const char *fixed_name;
+	unsigned recorded; /* bits 1 << enum perch_recorded_kind: what a recording may have of it */
+	bool is_mapped;	   /* programs map its file, which servers have, too */
+	bool is_kernel;	   /* it is the kernel or a part of it */
+	bool is_generated; /* a compiler makes it while a program runs */
+};
+extern const struct dso_kind perch__kind_file, perch__kind_kernel, perch__kind_module,
+	perch__kind_vdso, perch__kind_memory, perch__kind_bpf, perch__kind_jit;
+const struct dso_kind *perch__kind_of(const struct perch_dso *dso);
+/* open_lines() of files with DWARF */
+void perch__open_debug_lines(const struct sources *sources, struct dso_symbols *cached);
+/* store.c: adds a symbol, with all members 0. Returns NULL if out of memory. */
+struct perch_symbol *perch__symbols_add(struct perch_symbols *symbols, uint32_t *index);
+/* Adds the symbol of generated code. Returns NULL if out of memory. */
+const struct perch_symbol *perch__symbols_add_generated(struct perch_symbols *symbols,
+							const struct perch_symbol *symbol);
+/* Returns memory that lives as long as the handle, or NULL. */
+char *perch__symbols_alloc_text(struct perch_symbols *symbols, size_t size);
+/* Returns the text itself if it is clean and lives as long as the handle, or a clean copy. */
+const char *perch__symbols_clean(struct perch_symbols *symbols, const char *text, bool lives);
+
 /* Returns what is cached for a DSO, or NULL if out of memory. */
 struct dso_symbols *perch__symbols_of_dso(struct perch_symbols *symbols,
 					  const struct perch_dso *dso);
@@ -85,9 +133,4 @@ void perch__symbols_load(struct perch_symbols *symbols, struct dso_symbols *cach
 /* The same as perch_symbols_find(), but does not count a lookup without a function. */
 const struct perch_symbol *perch__symbols_find(struct perch_symbols *symbols,
 					       struct dso_symbols *cached, uint64_t offset);
-/* Adds a symbol, with all members 0. Returns NULL if out of memory. */
-struct perch_symbol *perch__symbols_add(struct perch_symbols *symbols, uint32_t *index);
-/* Returns the text itself if it is clean and lives as long as the handle, or a clean copy. */
-const char *perch__symbols_clean(struct perch_symbols *symbols, const char *text, bool lives);
-
 #endif
