@@ -53,7 +53,7 @@ others=$(printf '%s\n' "$needed" | grep -v '^libc\.so\.' || true)
 report $? "libperch.so needs only libc"
 [ -z "$others" ] || printf '%s\n' "$others"
 
-loaded=$(ldd libperch.so | grep -vE 'linux-(vdso|gate)|ld-linux|libc\.so\.' || true)
+loaded=$(LD_PRELOAD='' ldd libperch.so | grep -vE 'linux-(vdso|gate)|ld-linux|libc\.so\.' || true)
 [ -z "$loaded" ]
 report $? "ldd libperch.so shows only libc"
 [ -z "$loaded" ] || printf '%s\n' "$loaded"

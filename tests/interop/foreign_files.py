@@ -12,7 +12,7 @@ import tempfile
 
 import cases
 import peer
-from cases import check
+from cases import check, limit
 
 PERCH = os.environ.get("PERCH", "perch")
 PERF = os.environ.get("PERF", "perf")
@@ -33,12 +33,12 @@ FOREIGN = {
 
 
 def run(*words):
-    done = subprocess.run([PERCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    done = subprocess.run([PERCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=limit(60), check=False)
     return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
 def perf(*words):
-    return peer.run([PERF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+    return peer.run([PERF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=limit(60))
 
 
 def check_foreign():

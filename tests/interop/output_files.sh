@@ -19,7 +19,7 @@ others() { # a directory that must have only these files, files...
 
 # a process that is stuck at a FIFO is ended
 perch() {
-	timeout 60 "$PERCH" "$@"
+	timeout $((60 * slowness)) "$PERCH" "$@"
 }
 
 # ---- replaced when it is whole ----
@@ -84,12 +84,12 @@ report $? "stat -o of a program that does not start keeps the old file"
 if [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then
 	mkdir full
 	PERCH=$PERCH unshare -m sh -c 'mount -t tmpfs -o size=16k none full && echo old >full/page.html &&
-		timeout 60 "$PERCH" flamegraph stacks.txt -o full/page.html 2>log
+		timeout $((60 * slowness)) "$PERCH" flamegraph stacks.txt -o full/page.html 2>log
 		[ $? -eq 1 ] && [ "$(cat full/page.html)" = old ] && [ "$(ls -A full)" = page.html ] &&
 		grep -q "full/page.html cannot be written: No space left" log'
 	report $? "a full disk keeps the old page"
 	PERCH=$PERCH unshare -m sh -c 'touch page/mounted.html outer.html && mount --bind outer.html page/mounted.html &&
-		timeout 60 "$PERCH" flamegraph stacks.txt -o page/mounted.html 2>log' && [ -s outer.html ]
+		timeout $((60 * slowness)) "$PERCH" flamegraph stacks.txt -o page/mounted.html 2>log' && [ -s outer.html ]
 	report $? "a file on which another is mounted is written in place"
 	rm page/mounted.html
 else
@@ -98,25 +98,25 @@ fi
 strace=$(command -v strace)
 if [ -n "$strace" ] && strace -o /dev/null -e inject=access:error=EACCES true 2>/dev/null; then
 	for signal in KILL TERM INT; do
-		timeout 60 strace -f -o trace -e "inject=write:signal=$signal:when=1" \
+		timeout $((60 * slowness)) strace -f -o trace -e "inject=write:signal=$signal:when=1" \
 			"$PERCH" flamegraph stacks.txt -o page/kept.html >log 2>&1
 		[ $? -gt 128 ] && [ "$(cat page/kept.html)" = old ] && others page kept.html >>log
 		report $? "SIG$signal while a page is written keeps the old one, and leaves no other file"
 	done
 	# without files that have no name; a text from a pipe, because access(2) fails for all
 	for signal in TERM INT HUP; do
-		cat stacks.txt | timeout 60 strace -f -o trace -e inject=access,faccessat,faccessat2:error=EACCES \
+		cat stacks.txt | timeout $((60 * slowness)) strace -f -o trace -e inject=access,faccessat,faccessat2:error=EACCES \
 			-e "inject=write:signal=$signal:when=1" \
 			"$PERCH" flamegraph - -o page/kept.html >log 2>&1
 		[ $? -gt 128 ] && grep -q 'O_CREAT.*\.perch\|\.perch.*O_CREAT' trace &&
 			[ "$(cat page/kept.html)" = old ] && others page kept.html >>log
 		report $? "SIG$signal removes the temporary file"
 	done
-	cat stacks.txt | timeout 60 strace -f -o trace -e inject=access,faccessat,faccessat2:error=EACCES \
+	cat stacks.txt | timeout $((60 * slowness)) strace -f -o trace -e inject=access,faccessat,faccessat2:error=EACCES \
 		"$PERCH" flamegraph - --title stacks.txt -o page/kept.html >log 2>&1
 	[ $? -eq 0 ] && grep -q '\.perch.*O_CREAT' trace && others page kept.html >>log
 	report $? "a temporary file becomes the page"
-	timeout 60 strace -f -o trace -e inject=linkat:error=EACCES "$PERCH" flamegraph stacks.txt --title stacks.txt -o page/copied.html >log 2>&1
+	timeout $((60 * slowness)) strace -f -o trace -e inject=linkat:error=EACCES "$PERCH" flamegraph stacks.txt --title stacks.txt -o page/copied.html >log 2>&1
 	[ $? -eq 0 ] && cmp page/kept.html page/copied.html >>log && others page kept.html copied.html >>log
 	report $? "a security module that refuses links to files without a name"
 else
@@ -183,7 +183,7 @@ if "$PERCH" record -q -e cpu-clock:u -o data ./program 2>log; then
 			echo precious >precious
 			ln -sfn /dev/null null
 			rm -f trace
-			timeout 120 strace -o trace -P null -e inject=openat:delay_enter="${seconds}000000" "$PERCH" record -q -e cpu-clock:u -o null -- true >log 2>&1 &
+			timeout $((120 * slowness)) strace -o trace -P null -e inject=openat:delay_enter="${seconds}000000" "$PERCH" record -q -e cpu-clock:u -o null -- true >log 2>&1 &
 			recorder=$!
 			for i in {1..2000}; do
 				grep -q 'stat.*"null"' trace 2>/dev/null && break

@@ -226,7 +226,7 @@ def build_ids_of_the_kernel(directory):
                            text=True, errors="replace")
     time.sleep(0.5)
     top.send_signal(signal.SIGINT)
-    attrs = blocks(top.communicate(timeout=60)[0].partition("sys_perf_event_open failed")[0])
+    attrs = blocks(top.communicate(timeout=limit(60))[0].partition("sys_perf_event_open failed")[0])
     if not attrs or any("build_id" in attr for attr in attrs):
         return "top: the attr has build_id" if attrs else "top: no events"
     return None

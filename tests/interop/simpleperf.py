@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 import cases
-from cases import check
+from cases import check, limit
 
 PERCH = os.environ.get("PERCH", "perch")
 KERNEL, MODULE, ELF, DEX = range(4)
@@ -97,7 +97,7 @@ def file_2(path, kind, address, functions, offset=None):
 
 
 def run(*words):
-    done = subprocess.run([PERCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    done = subprocess.run([PERCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=limit(60), check=False)
     return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 

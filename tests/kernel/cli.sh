@@ -11,6 +11,9 @@ peers=$dir
 # shellcheck source=tests/peer.sh
 . "$(dirname "$(realpath "$0")")/../peer.sh"
 status=0
+# Limits are multiplied by this: how many times slower than other machines this one is, rounded up.
+slowness=${PERCH_HOST_SLOWNESS:-$("${PERCH_BUILD_ROOT:?}/tests/host" slowness)}
+slowness=$((${slowness%.*} + 1))
 
 not_ok() {
 	echo "not ok - $1"
@@ -220,7 +223,7 @@ for cut in $(seq 1 37 600) $(seq 700 $((size / 60 + 13)) "$size"); do
 	head -c "$cut" p.data > cut.data
 	for command in report 'report --stats' script; do
 		# shellcheck disable=SC2086
-		timeout 100 "$perch" $command -i cut.data > out 2> err
+		timeout $((100 * slowness)) "$perch" $command -i cut.data > out 2> err
 		code=$?
 		if [ $code -gt 1 ] || [ ! -s err ]; then
 			damaged=1

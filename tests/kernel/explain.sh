@@ -28,7 +28,7 @@ traced "attrs that cannot be read" 0 4 4 "$perch" explain -- "$target" null
 traced "threads that share an attr" 0 100 100 "$perch" explain -- "$target" threads
 traced "children by fork, vfork and clone" 0 3 3 "$perch" explain -- "$target" children
 traced "exec by a thread that does not lead" 0 2 2 "$perch" explain -- "$target" exec
-traced "exec by another thread during injected system calls" 0 "[0-9]+" 60 timeout -s KILL 60 "$perch" explain -- "$target" exec-during-injection
+traced "exec by another thread during injected system calls" 0 "[0-9]+" 60 timeout -s KILL $((60 * slowness)) "$perch" explain -- "$target" exec-during-injection
 ! grep -q "is slow" out
 report $? "that exec does not make every system call stop"
 traced "a program under a filter of its own" 0 1 1 "$perch" explain -- "$target" filtered

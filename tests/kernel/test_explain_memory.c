@@ -25,6 +25,7 @@
 #include <perch/abi.h>
 
 #include "commands.h"
+#include "host.h"
 #include "options.h"
 
 #define MOST	    2000 /* allocations of one trace */
@@ -144,7 +145,7 @@ static int run_trace(long fail_at)
 
 	if (!tracer)
 		trace(fail_at);
-	for (int i = 0; i < END_SECONDS * 100 && !got; i++) {
+	for (int i = 0; i < END_SECONDS * host_slowness() * 100 && !got; i++) {
 		got = waitpid(tracer, &status, WNOHANG);
 		if (!got)
 			sleep_ms(i < 100 ? 1 : 10);
