@@ -14,6 +14,7 @@
  * of the fields as the record module has parsed them, and samples followed by zeros up to where an
  * accepted format may make it read. A file calls only files below its own:
  *
+ *	fill_cache.c			adds files to the build id cache
  *	filter/filter_missing.c		words of options that no sample has
  *	filter/filter.c			filters by thread, CPU, time and fields
  *	  filter/filter_addresses.c	  by address and call chain

@@ -6,6 +6,7 @@
  *	annotate_functions.c  which functions are shown
  *	annotate_listing.c    a function: code, jumps, lines, and rows with their samples
  *	  disassembler.c      instructions (capstone)
+ *	  disassembler_memory.c  its memory
  *	  source_text.c       lines of source files
  *	annotate_stdio.c      rows as text, in perf's format
  *	annotate_stdio2.c     rows as text, with labels and arrows
@@ -14,6 +15,7 @@
  *	  annotate_pages.c    the functions
  *	  annotate_view.c     the lines of a function
  *	annotate_notes.c      what was not shown, and why
+ *	annotate_style.c      which percentages are shown
  */
 #ifndef PERCH_CLI_ANNOTATE_H
 #define PERCH_CLI_ANNOTATE_H

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perch diff: options in diff.c. diff_read.c reads the files, one after the other; the rows of a
- * file join those of the files before that have the same texts (diff_join.c), and so do the
- * branches of their call graphs (diff_graph.c). Then diff_compute.c compares and sorts,
- * diff_print.c prints the table, and diff_summary.c what has changed most. diff_renamed.c finds
- * programs with different names.
+ * The files of `perch diff`. A file calls only files below its own:
+ *
+ *	diff.c			options, then all of it
+ *	diff_print.c		the table of an event
+ *	diff_summary.c		what has changed most
+ *	  diff_renamed.c	  programs with another name in the other file
+ *	diff_read.c		reads the files, one after the other
+ *	diff_graph.c		joins the branches of call graphs
+ *	  diff_join.c		  rows that have the same texts are one
+ *	  diff_compute.c	  compares and sorts
  */
 #ifndef PERCH_CLI_DIFF_H
 #define PERCH_CLI_DIFF_H

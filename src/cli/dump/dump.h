@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* perch dump: prints every record of a file with all its fields. */
+/*
+ * `perch dump` prints every record of a file with all its fields. A file calls only files below
+ * its own:
+ *
+ *	dump.c			options, then each record
+ *	dump_text.c		a record as a paragraph
+ *	dump_json.c		a record as a JSON object
+ *	dump_select.c		which records are printed
+ */
 #ifndef PERCH_CLI_DUMP_H
 #define PERCH_CLI_DUMP_H
 

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The events of a machine, as `perch list` shows them. */
+/*
+ * The files of `perch list`. A file calls only files below its own:
+ *
+ *	list.c			the command
+ *	list_text.c		events as text
+ *	list_json.c		events as JSON
+ *	list_gather.c		finds the events of the machine
+ *	  list_forms.c		  events with arguments
+ *	  list_pmu.c		  events and terms of the PMUs of sysfs
+ *	list_fields.c		fields of a tracepoint
+ *	list_event.c		kinds and states, the filter, the test of an event
+ */
 #ifndef PERCH_CLI_LIST_H
 #define PERCH_CLI_LIST_H
 

@@ -1,13 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perch report (report.c): options in report_command.c, report_columns.c (-s, -F), report_mode.c
- * (-b, --mem-mode) and report_options.c, the samples in report_read.c, then the table of each event
- * (report_event.c, report_print.c, report_group.c, report_hierarchy.c) with its call graphs
- * (report_graph.c, report_chains.c) and the types of branches (report_branches.c), or JSON
- * (report_json.c), or other reports of the file (report_stats.c, report_tasks.c with report_maps.c,
- * report_threads.c). report_latency.c decides whether rows have latencies, and report_lacking.c
- * says what the file lacks for the columns. On a terminal report_browser.h shows the profile
- * instead.
+ * The files of `perch report`. A file calls only files below its own:
+ *
+ *	report.c		the command: the profile of a file and what is printed of it
+ *	browser/report_browser_reading.c  rows on a terminal while a file is read
+ *	browser/report_browser.c	events and keys
+ *	  browser/report_browser_actions.c  annotation, menus, files
+ *	  browser/report_browser_live.c	  new rows of perch top
+ *	  browser/report_browser_view.c	  what is shown and how it is drawn
+ *	  browser/report_browser_title.c  the first line
+ *	report_event.c		the table of an event
+ *	  report_hierarchy.c	  --hierarchy
+ *	report_read.c		the samples that the options select
+ *	report_threads.c	-T: counts of threads
+ *	report_json.c		rows as JSON
+ *	report_command.c	the command line
+ *	  report_options.c	  options with arguments of their own form
+ *	report_print.c		rows in perf's columns
+ *	report_columns.c	-s and -F
+ *	report_mode.c		what rows count: samples, branches (-b) or accesses (--mem-mode)
+ *	report_graph.c		call graphs as trees of text
+ *	  report_chains.c	  call chains one by one
+ *	report_blocks.c		--total-cycles
+ *	report_branches.c	the types of branches
+ *	report_counts.c		the counts of a file of perf stat record
+ *	report_group.c		the rows of a group
+ *	report_lacking.c	columns of which no sample has the value
+ *	report_latency.c	whether rows have latencies
+ *	report_stats.c		--stats
+ *	report_tasks.c		--tasks
+ *	  report_maps.c		  --mmaps
+ *	report_parts.c		parts that several of these need
  */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
