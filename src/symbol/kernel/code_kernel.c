@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "code.h"
+#include "symbol/code.h"
 
 static const char kcore[] = "/proc/kcore";
 

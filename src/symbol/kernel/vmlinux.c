@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "symbol/internal.h"
 
 /* The build id of the recorded kernel. */
 struct wanted {

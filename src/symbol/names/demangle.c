@@ -4,7 +4,7 @@
 
 #include <libiberty/demangle.h>
 
-#include "internal.h"
+#include "symbol/internal.h"
 
 enum {
 	MAX_MANGLED = 1 << 14, /* longer names are not demangled */

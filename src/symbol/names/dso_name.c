@@ -2,7 +2,7 @@
 /* The displayed names of DSOs. */
 #include <stdlib.h>
 
-#include "symbols.h"
+#include "symbol/symbols.h"
 
 enum { MAX_SHORT_NAME = 4096 };
 

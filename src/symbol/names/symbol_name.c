@@ -6,7 +6,7 @@
 
 #include "base/inlined_names.h"
 #include "base/function_name.h"
-#include "symbols.h"
+#include "symbol/symbols.h"
 
 /* The name of a PLT stub contains the mangled name of the function that it calls. */
 static char *demangle_stub(const char *name)

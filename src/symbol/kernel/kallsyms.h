@@ -3,7 +3,7 @@
 #ifndef PERCH_SYMBOL_KALLSYMS_H
 #define PERCH_SYMBOL_KALLSYMS_H
 
-#include "internal.h"
+#include "symbol/internal.h"
 
 struct kallsyms_cache;
 /*

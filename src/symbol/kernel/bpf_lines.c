@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Source lines of BPF programs, by the features BPF_PROG_INFO and BPF_BTF of a recording. */
 #include "base/kernel/bpf.h"
-#include "symbols.h"
+#include "symbol/symbols.h"
 
 enum { MAX_PROGRAMS = 16384, MAX_FUNCTIONS = 4096 };
 

@@ -9,7 +9,7 @@
 
 #include <libiberty/demangle.h>
 
-#include "internal.h"
+#include "symbol/internal.h"
 
 /* ---- OCaml: caml, a module, then parts behind "__", or since OCaml 5.1 behind a point ---- */
 
