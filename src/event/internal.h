@@ -194,7 +194,7 @@ int perch__term_number(struct perch__parser *parser, const struct perch__term *t
 const struct perch__term *perch__find_term(const struct perch__parser *parser,
 					   const struct perch__terms *terms, const char *name);
 
-/* ---- pmu_match.c, pmu.c, pmu_event.c: PMUs in sysfs ---- */
+/* ---- pmu/pmu_match.c, pmu/pmu.c, pmu/pmu_event.c: PMUs in sysfs ---- */
 
 /* Adds the events of "pmu/terms/", one for each PMU that the name matches. *found is false, and the
  * result -ENOENT without an error message, when it matches none. */
@@ -215,7 +215,7 @@ int perch__apply_pmu_event(struct perch__parser *parser, const struct perch_pmu 
 			   const char *name, size_t at, const struct perch__terms *terms,
 			   struct perch_event *event);
 
-/* ---- hybrid.c: machines with several core PMUs ---- */
+/* ---- pmu/hybrid.c: machines with several core PMUs ---- */
 
 bool perch__is_hybrid(struct perch__parser *parser);
 /* Adds one event for a generic attr, or one for each core PMU of a hybrid machine. at: where its
@@ -229,7 +229,7 @@ int perch__add_generic_events(struct perch__parser *parser, const struct perch_a
 int perch__apply_core_event(struct perch__parser *parser, const struct perch_pmu *pmu,
 			    const char *name, size_t at, struct perch_event *event);
 
-/* ---- tracepoint.c, breakpoint.c, probe.c, pfm.c ---- */
+/* ---- tracepoint.c, breakpoint.c, probe/probe.c, pmu/pfm.c ---- */
 
 /* Adds the event system:name of tracefs, or one for each tracepoint that matches if they are globs.
  * at, at_name: where they begin in the text. */
@@ -291,7 +291,7 @@ void perch__suggest_directory(struct perch__suggestions *suggestions, const char
 /* Sets the remedy "did you mean a, b or c?", or `otherwise` when there are no suggestions. */
 void perch__suggestions_remedy(struct perch__suggestions *suggestions, struct perch_error *err,
 			       const char *otherwise);
-/* Add names of generic.c, terms.c and pmu_match.c. machine may be NULL. */
+/* Add names of generic.c, terms.c and pmu/pmu_match.c. machine may be NULL. */
 void perch__suggest_generic_names(struct perch__suggestions *suggestions);
 void perch__suggest_keywords(struct perch__suggestions *suggestions);
 void perch__suggest_terms(struct perch__suggestions *suggestions);

@@ -68,7 +68,7 @@ bool perch__is_before_perf(enum perch_cause cause);
 void perch__compose(const struct perch__case *c, const struct perch__result *result,
 		    struct perch_explanation *explanation);
 
-/* ---- probe_call.c ---- */
+/* ---- probing/probe_call.c ---- */
 
 struct perch__prober {
 	const struct perch_syscalls *syscalls;
@@ -106,7 +106,7 @@ void perch__drop_effects(struct perch__case *c);
 bool perch__needs_substitute(const struct perch__case *c);
 void perch__substitute(struct perch__case *c);
 
-/* ---- probe_features.c ---- */
+/* ---- probing/probe_features.c ---- */
 
 /*
  * Finds which features that are newer than the release the kernel has, because distributions
@@ -114,7 +114,7 @@ void perch__substitute(struct perch__case *c);
  */
 void perch__probe_features(struct perch__prober *prober, const struct perch__case *c);
 
-/* ---- probe_fix.c, probe_parts.c ---- */
+/* ---- probing/probe_fix.c, probing/probe_parts.c ---- */
 
 /* The open call that passed the check. The search for the next cause continues with it. */
 struct perch__progress {
@@ -134,13 +134,13 @@ bool perch__probe_parts(struct perch__prober *prober, const struct perch__case *
 /* Keeps only candidates about the event, after the kernel has accepted a dummy event instead. */
 void perch__set_event_cause(const struct perch__case *c, struct perch__result *result);
 
-/* ---- probe.c ---- */
+/* ---- probing/probe.c ---- */
 
 /* Makes open calls to find the certain cause and the follow-ups. */
 void perch__probe_case(const struct perch__case *c, const struct perch_probing *budget,
 		       struct perch__result *result);
 
-/* ---- attr_subsets.c ---- */
+/* ---- probing/attr_subsets.c ---- */
 
 /* The settings of an attr, in the order in which they are removed. */
 struct perch__attr_subsets {

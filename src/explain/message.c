@@ -99,7 +99,7 @@ static void compose_rule(const struct perch__case *c, const struct perch__rule *
 	perch__expand(rule->message, fact_text, c, finding->message, sizeof(finding->message));
 	perch__expand(rule->remedy, fact_text, c, finding->remedy, sizeof(finding->remedy));
 	if (rule->since)
-		/* rules.c checks that it fits */
+		/* rules/rules.c checks that it fits */
 		memcpy(finding->since, rule->since, strlen(rule->since) + 1);
 }
 

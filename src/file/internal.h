@@ -419,7 +419,7 @@ void perch__sorted_rewind(struct perch_reader *reader);
 void perch__sorted_free(struct perch_reader *reader);
 int perch__index_sort(struct perch__index_entry *entries, size_t nr);
 
-/* print_attr.c: prints the fields of an attr, each as ", name = value". */
+/* print/print_attr.c: prints the fields of an attr, each as ", name = value". */
 void perch__file_print_attr(FILE *stream, const struct perch_attr *attr);
 
 /* ---- writer.c ---- */

@@ -26,7 +26,7 @@
  *	batch.c				collects samples
  *	  batch_count.c			  counts those of a batch
  *	columns/column_list.c		the columns of a profile
- *	  columns/columns.c		  the table of columns (columns.def)
+ *	  columns/columns.c		  the table of columns (columns/columns.def)
  *	  columns/column_mem.c		  accesses to memory
  *	  columns/column_period.c	  sums of samples
  *	  columns/column_sample.c	  numbers that a sample has
@@ -273,7 +273,7 @@ struct perch_column_methods {
 /* The number of a frame's function. With lines, a function has a frame for each line. */
 uint64_t perch__sym_value(const struct perch_profile *profile, uint32_t frame);
 
-/* column_thread.c: the texts of comm_nodigit, which the set owns unless it is a copy. */
+/* columns/column_thread.c: the texts of comm_nodigit, which the set owns unless it is a copy. */
 void perch__comms_without_digits_clear(struct texts *texts);
 int perch__comms_without_digits_detach(struct texts *texts);
 
@@ -281,7 +281,7 @@ int perch__comms_without_digits_detach(struct texts *texts);
 int perch__sockets_read(struct perch_profile *profile, struct perch_reader *reader);
 
 #define MAX_COLUMNS 64
-/* column_list.c: sets the columns of a new profile. Returns 0 or a negative errno. */
+/* columns/column_list.c: sets the columns of a new profile. Returns 0 or a negative errno. */
 int perch__columns_set(struct perch_profile *profile, const struct perch_profile_options *options,
 		       struct perch_error *err);
 /* Returns the index of a column of the profile, or MAX_COLUMNS. */
@@ -364,7 +364,7 @@ struct perch_profile {
 	struct texts without_digits;
 	uint32_t *without_digits_of;
 	size_t nr_without_digits;
-	/* column_thread.c: the threads and processes of the columns tid and pid */
+	/* columns/column_thread.c: the threads and processes of the columns tid and pid */
 	struct named_threads {
 		struct named_thread {
 			const struct perch_thread *thread; /* only compared */
@@ -377,7 +377,7 @@ struct perch_profile {
 	struct matcher parent, ignored; /* see the options */
 	bool outermost_parent;
 	bool branches, resolved_branches, exact_chains; /* of the options */
-	/* column_mem.c */
+	/* columns/column_mem.c */
 	struct tuples data_addresses;
 	struct tuples namespaces; /* device and inode */
 	struct texts dso_names;
@@ -436,7 +436,7 @@ struct perch_profile {
 	struct latency latency;
 };
 
-/* column_thread.c */
+/* columns/column_thread.c */
 void perch__named_threads_clear(struct named_threads *named);
 int perch__named_threads_detach(struct named_threads *named);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Build ids of mapped files. The kernel could write them into MMAP2 records, but before Linux 7.3
- * that harms other recordings (record_open.c). So the recorder reads them, when it takes the record
+ * that harms other recordings (open.c). So the recorder reads them, when it takes the record
  * of a mapping from a ring: the process often still runs then, and its files are there, also those
  * of containers, deleted files and memory files. If it has ended, the file may be at its path here,
  * or where an earlier process with files of the same device sees it.
