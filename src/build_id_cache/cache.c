@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The handle of the cache: opens and adds files. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* Finds the directory of the cache: by the environment, the user's file of perf-config(1), or
+ * ~/.debug. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The table of subcommands, perch help, and main(). No other file calls this one. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>

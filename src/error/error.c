@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Errors as values: kinds and causes with their slugs, message, remedy; cleaning of text. */
 #include <ctype.h>
 #include <perch/error.h>
 

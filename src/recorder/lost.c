@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Numbers of lost samples of events, as LOST_SAMPLES records at the end of a file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

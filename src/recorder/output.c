@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Appends bytes to what is recorded to: a file, a pipe or a function of the program. */
 #include "internal.h"
 
 int perch__recorder_append(struct recorder_output *output, const struct iovec *pieces, int nr,

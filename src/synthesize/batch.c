@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* A batch: collects records and passes many at a time to the sink. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>

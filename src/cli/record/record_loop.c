@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Waits for data, signals and times while perch record runs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>

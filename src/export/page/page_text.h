@@ -11,7 +11,7 @@
 #include "export/internal.h"
 #include "page.h"
 
-#define TEXT_MAX_DEPTH 1024 /* frames of a stack, as script.h of the page can show */
+#define TEXT_MAX_DEPTH 1024 /* frames of a stack */
 #define TEXT_MAX_NAME  4096 /* bytes of a name */
 
 /* A frame of perf script, which prints the innermost one first. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* What keys of the report's browser do besides moving: annotation, menus, files. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* What the report's browser shows, and how it is drawn. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
