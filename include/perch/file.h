@@ -36,7 +36,7 @@ extern "C" {
  * perch_record_type). */
 enum perch_file_record {
 	PERCH_RECORD_HEADER_ATTR = 64,	  /**< pipe: an attr and its ids */
-	PERCH_RECORD_HEADER_EVENT_TYPE,	  /**< obsolete: the name of an event */
+	PERCH_RECORD_HEADER_EVENT_TYPE,	  /**< obsolete: an event; of perch: a user of a process */
 	PERCH_RECORD_HEADER_TRACING_DATA, /**< pipe: tracepoint formats; the data follow */
 	PERCH_RECORD_HEADER_BUILD_ID,	  /**< pipe: the build id of a file */
 	PERCH_RECORD_FINISHED_ROUND,	  /**< all rings have been read once */

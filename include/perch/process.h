@@ -44,6 +44,12 @@ enum perch_dso_kind {
 /** A jitdump file, in which a JIT compiler writes its functions, see perch/jitdump.h. */
 struct perch_jitdump;
 
+/** The users of a process: the real one, the effective one, and those it has changed to. */
+struct perch_process_users {
+	uint32_t nr;	  /**< how many are known */
+	uint32_t user[4]; /**< user ids */
+};
+
 /**
  * A mapped object. All processes that map it share one. Files with the same path are different
  * objects if their build ids differ, or if neither has a recorded build id and their devices or
@@ -89,6 +95,8 @@ struct perch_dso {
 	uint64_t code_map_start;
 	uint64_t code_map_offset; /**< where it begins in the file */
 	uint64_t code_map_size;	  /**< its bytes; 0 if unknown */
+	/** Kind ANON: the users of the process, if the recording has them. */
+	struct perch_process_users users;
 };
 
 /** A thread, with the state after the records that were applied so far. */

@@ -115,6 +115,8 @@ struct process {
 	uint32_t pid;
 	enum replaced replaced; /* the next mapping is the first one of a new space */
 	struct space *space;
+	struct perch_process_users users;
+	struct perch_dso *generated;	/* its anonymous memory; NULL: none */
 	struct perch_jitdump *jitdumps; /* that it writes; a list */
 	bool had_threads, has_threads;	/* of perch_processes_discard_ended() */
 	uint32_t nr_running;		/* threads, if they are counted */

@@ -368,16 +368,21 @@ int perch__jitdump_read(struct perch_jitdump *jitdump)
 	return rc < 0 ? rc : 0;
 }
 
-static bool is_trusted(const struct perch_jitdump_options *options, unsigned pid, uid_t owner)
+static bool is_trusted(const struct perch_jitdump *jitdump,
+		       const struct perch_jitdump_options *options, uid_t owner)
 {
+	const struct process *process = jitdump->process;
+
 	return !owner || owner == geteuid() || options->any_owner ||
-	       (!options->root && perch__process_has_user(pid, owner));
+	       perch__is_one_of_users(process->users.user, process->users.nr, owner) ||
+	       (!options->root && perch__process_has_user(process->pid, owner));
 }
 
 /* Returns a descriptor or a negative errno. Without an inode to compare, the file must belong to
  * this user, to root or to the user of the process. Below the root of the options, which the user
  * names, it may be a copy on another device. */
-static int open_below(const char *root, const char *path, const struct perch_mmap_record *mmap,
+static int open_below(const char *root, const char *path, const struct perch_jitdump *jitdump,
+		      const struct perch_mmap_record *mmap,
 		      const struct perch_jitdump_options *options)
 {
 	int fd = perch__open_regular(root, path), rc = 0;
@@ -394,7 +399,7 @@ static int open_below(const char *root, const char *path, const struct perch_mma
 		   (!options->root || status.st_dev == makedev(mmap->major, mmap->minor));
 	if (compared && !perch__is_file(fd, mmap->major, mmap->minor, mmap->inode))
 		rc = -ESTALE;
-	else if (!compared && !is_trusted(options, mmap->pid, status.st_uid))
+	else if (!compared && !is_trusted(jitdump, options, status.st_uid))
 		rc = -EPERM;
 	if (!rc)
 		return fd;
@@ -404,25 +409,27 @@ static int open_below(const char *root, const char *path, const struct perch_mma
 
 /* As the process sees the file, or has mapped it: its path may be gone. Else, or if the process has
  * ended, as this process sees it. */
-static int open_file(const struct perch_jitdump_options *options, const char *path,
+static int open_file(const struct perch_jitdump *jitdump,
+		     const struct perch_jitdump_options *options,
 		     const struct perch_mmap_record *mmap)
 {
+	const char *path = jitdump->dso->path;
 	char of_process[96];
 	int fd = -ENOENT;
 
 	if (options->root)
-		return open_below(options->root, path, mmap, options);
+		return open_below(options->root, path, jitdump, mmap, options);
 	if (perch__namespace_pid(mmap->pid)) {
 		snprintf(of_process, sizeof(of_process), "/proc/%u/root", mmap->pid);
-		fd = open_below(of_process, path, mmap, options);
+		fd = open_below(of_process, path, jitdump, mmap, options);
 		if (fd < 0 && mmap->inode) {
 			snprintf(of_process, sizeof(of_process),
 				 "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, mmap->pid, mmap->start,
 				 mmap->start + mmap->length);
-			fd = open_below(NULL, of_process, mmap, options);
+			fd = open_below(NULL, of_process, jitdump, mmap, options);
 		}
 	}
-	return fd < 0 ? open_below(NULL, path, mmap, options) : fd;
+	return fd < 0 ? open_below(NULL, path, jitdump, mmap, options) : fd;
 }
 
 void perch__jitdump_open(struct perch_jitdump *jitdump, const struct perch_jitdump_options *options,
@@ -437,7 +444,7 @@ void perch__jitdump_open(struct perch_jitdump *jitdump, const struct perch_jitdu
 	else if (options->foreign && !options->root)
 		set_error(jitdump, "recorded on another machine");
 	else
-		jitdump->fd = open_file(options, jitdump->dso->path, mmap);
+		jitdump->fd = open_file(jitdump, options, mmap);
 	if (jitdump->error[0])
 		jitdump->fd = -1;
 	else if (jitdump->fd == -ESTALE)

@@ -232,9 +232,9 @@ int perch__jitdumps_mapped(struct perch_processes *processes, struct process *pr
 		free(jitdump);
 		return -ENOMEM;
 	}
+	jitdump->process = process;
 	perch__jitdump_open(jitdump, &jitdumps->options, mmap);
 	jitdump->dso->jitdump = jitdump;
-	jitdump->process = process;
 	jitdump->next = process->jitdumps;
 	process->jitdumps = jitdump;
 	jitdumps->all[jitdumps->nr++] = jitdump;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes and threads: applies records, and resolves addresses. */
 #include <stdio.h>
+#include <perch/file.h>
 
+#include "base/kernel/process_owner.h"
 #include "internal.h"
 
 int perch_processes_new(struct perch_processes **result, struct perch_error *err)
@@ -239,6 +241,45 @@ static void set_namespaces(const struct perch_processes *processes, struct perch
 	dso->pid_namespace = found ? leader->pid_namespace.ino : 0;
 }
 
+static void set_generated(struct process *process, struct perch_dso *dso)
+{
+	process->generated = dso;
+	dso->users = process->users;
+}
+
+/* A process that has more of them than there is space for keeps the last ones. */
+static void add_user(struct perch_process_users *users, uint32_t user)
+{
+	const uint32_t most = sizeof(users->user) / sizeof(users->user[0]);
+
+	if (perch__is_one_of_users(users->user, users->nr, user))
+		return;
+	if (users->nr == most)
+		memmove(users->user, users->user + 1, --users->nr * sizeof(users->user[0]));
+	users->user[users->nr++] = user;
+}
+
+/* Of the recorder of perch. */
+static int apply_user(struct perch_processes *processes, const struct perch_record *record)
+{
+	bool swapped = record->parse_info->swapped;
+	struct perch__user_record user;
+	struct process *process;
+
+	if (record->size != sizeof(user))
+		return 0;
+	memcpy(&user, record->bytes, sizeof(user));
+	if (strncmp(user.name, PERCH__USER_RECORD_NAME, sizeof(user.name)) != 0)
+		return 0;
+	process = get_process(processes, swapped ? __builtin_bswap32(user.pid) : user.pid);
+	if (!process)
+		return -ENOMEM;
+	add_user(&process->users, swapped ? __builtin_bswap32(user.user) : user.user);
+	if (process->generated)
+		process->generated->users = process->users;
+	return 0;
+}
+
 static int apply_mmap(struct perch_processes *processes, const struct perch_record *record)
 {
 	const struct perch_mmap_record *mmap = &record->mmap;
@@ -278,6 +319,8 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	own = process ? writable_space(processes, process) : NULL;
 	if (!own)
 		return -ENOMEM;
+	if (map.dso->kind == PERCH_DSO_ANON)
+		set_generated(process, map.dso);
 	own->generation = ++processes->generation;
 	perch__find_copied_text(own, &map);
 	if (map.not_executable && map.dso->kind == PERCH_DSO_ANON)
@@ -442,6 +485,8 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
 		return apply_kernel_symbol(processes, record);
 	case PERCH_RECORD_CGROUP:
 		return perch__cgroups_apply(processes, record);
+	case PERCH_RECORD_HEADER_EVENT_TYPE:
+		return apply_user(processes, record);
 	case PERCH_RECORD_NAMESPACES:
 		return apply_namespaces(processes, record);
 	case PERCH_RECORD_EXIT:

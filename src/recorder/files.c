@@ -128,7 +128,11 @@ static int open_file(struct perch_recorder *recorder, const char *path, struct p
 
 	perch__recorder_scan_reset(&recorder->scan);
 	rc = perch_writer_open(&output->writer, path, recorder->events, recorder->nr_events, err);
-	return rc < 0 || !piece.iov_len ? rc : perch__recorder_append(output, &piece, 1, err);
+	if (rc >= 0 && piece.iov_len)
+		rc = perch__recorder_append(output, &piece, 1, err);
+	perch__recorder_users_repeat(&recorder->scan.users);
+	return rc < 0 ? rc
+		      : perch__recorder_append_users(&recorder->output, &recorder->scan.users, err);
 }
 
 int perch__recorder_open_file(struct perch_recorder *recorder, struct perch_error *err)
@@ -153,10 +157,14 @@ int perch__recorder_open_file(struct perch_recorder *recorder, struct perch_erro
 /* Writes the sections after the data. Closes the file, also after a failure. */
 static int finish_file(struct perch_recorder *recorder, struct perch_error *err)
 {
-	int rc = perch__recorder_write_features(recorder, err);
-	/* only the first error is reported */
-	int closed = perch_writer_close(recorder->output.writer, rc < 0 ? NULL : err);
+	int rc, closed;
 
+	perch__recorder_users_update(&recorder->scan.users);
+	rc = perch__recorder_append_users(&recorder->output, &recorder->scan.users, err);
+	if (rc >= 0)
+		rc = perch__recorder_write_features(recorder, err);
+	/* only the first error is reported */
+	closed = perch_writer_close(recorder->output.writer, rc < 0 ? NULL : err);
 	recorder->output.writer = NULL;
 	return rc < 0 ? rc : closed;
 }

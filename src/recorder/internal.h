@@ -14,6 +14,7 @@
  *	rings.c		the rings -> the file, one round
  *	lost.c		numbers of lost records
  *	scan.c		counts, times and DSOs of the records that are written
+ *	  users.c	  users of processes with code of JIT compilers
  *	  edit.c	  records that are written in place of those of the rings
  *	    ids.c	    build ids of mapped files
  *	pinned.c	files that are pinned for the build id cache
@@ -240,6 +241,44 @@ size_t perch__recorder_edits_splice(const struct recorder_edits *edits, size_t *
 				    const struct iovec pieces[2], struct iovec *to);
 void perch__recorder_edits_clear(struct recorder_edits *edits);
 
+/* ---- users.c: users of processes with code of JIT compilers ---- */
+
+struct recorder_user {
+	uint32_t pid, ppid; /* ppid: 0 if it ran before */
+	uint32_t round;	    /* the last one in which its users were read */
+	bool has_code;	    /* that may be of a compiler */
+	bool was_read;
+	uid_t user[2]; /* real, effective */
+};
+
+struct perch__user_record;
+struct recorder_users {
+	struct recorder_user *user;
+	size_t nr, capacity;
+	struct perch__hash_table table; /* by pid */
+	uint32_t round;
+	struct perch__user_record *record; /* that are to be written */
+	size_t nr_records, records_capacity;
+};
+
+/* An executable mapping. */
+void perch__recorder_users_mapped(struct recorder_users *users,
+				  const struct perch_mmap_record *mmap);
+void perch__recorder_users_forked(struct recorder_users *users, uint32_t pid, uint32_t ppid);
+/* Reads the users of all processes with code again. */
+void perch__recorder_users_update(struct recorder_users *users);
+/* All are to be written once more, to another file. */
+void perch__recorder_users_repeat(struct recorder_users *users);
+/*
+ * Returns the records that are to be written before the scanned ones, so that a reader has them
+ * first. They are valid until the next call for these users.
+ */
+struct iovec perch__recorder_users_take(struct recorder_users *users);
+/* Writes them. Returns 0 or a negative errno. */
+int perch__recorder_append_users(struct recorder_output *output, struct recorder_users *users,
+				 struct perch_error *err);
+void perch__recorder_users_clear(struct recorder_users *users);
+
 /* ---- scan.c ---- */
 
 struct recorder_scan {
@@ -254,7 +293,8 @@ struct recorder_scan {
 	struct recorder_pinned pinned;
 	struct recorder_ids ids;
 	struct recorder_edits edits; /* of this round */
-	char **module;		     /* files of the kernel's modules, or their names */
+	struct recorder_users users;
+	char **module; /* files of the kernel's modules, or their names */
 	size_t nr_modules, modules_capacity;
 	uint64_t samples, throttled;	/* records */
 	uint64_t first_time, last_time; /* of samples, ns; 0 without samples */

@@ -57,6 +57,8 @@ static void count_unwritten(const struct recorder_rings *rings, struct recorder_
 	uint64_t samples = perch__recorder_scan_count_samples(rings->written, nr, written),
 		 bytes = 0;
 
+	if (nr && rings->written[0].iov_base == scan->users.record)
+		bytes = rings->written[0].iov_len; /* not of the rings */
 	for (size_t i = 0; i < rings->nr; i++)
 		bytes += rings->bytes[i];
 	scan->unwritten_bytes += bytes > written ? bytes - written : 0;
@@ -71,6 +73,7 @@ static ssize_t take_round(struct recorder_rings *rings, struct recorder_scan *sc
 
 	scan->edits.nr = scan->edits.used = 0;
 	perch__recorder_ids_next_round(&scan->ids);
+	scan->users.round++;
 	for (size_t i = 0; i < rings->nr; i++) {
 		struct iovec *pieces = &rings->pieces[2 * i];
 
@@ -85,14 +88,17 @@ static ssize_t take_round(struct recorder_rings *rings, struct recorder_scan *sc
 }
 
 /* Makes the pieces that are written. Returns their number, or -ENOMEM. */
-static int splice_round(struct recorder_rings *rings, const struct recorder_edits *edits)
+static int splice_round(struct recorder_rings *rings, struct recorder_scan *scan)
 {
+	const struct recorder_edits *edits = &scan->edits;
 	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
 	size_t next = 0, nr = 0;
 
 	if (PERCH__ARRAY_RESERVE(rings->written, rings->written_capacity,
-				 2 * rings->nr + 2 * edits->nr + 1))
+				 2 * rings->nr + 2 * edits->nr + 2))
 		return -ENOMEM;
+	rings->written[nr] = perch__recorder_users_take(&scan->users);
+	nr += rings->written[nr].iov_len > 0;
 	for (size_t i = 0; i < rings->nr; i++)
 		nr += perch__recorder_edits_splice(edits, &next, i, &rings->pieces[2 * i],
 						   rings->written + nr);
@@ -109,7 +115,7 @@ ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorde
 
 	if (!taken)
 		return 0;
-	nr = splice_round(rings, &scan->edits);
+	nr = splice_round(rings, scan);
 	if (nr < 0)
 		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				     "no memory to record with");

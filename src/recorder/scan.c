@@ -87,6 +87,7 @@ void perch__recorder_scan_clear(struct recorder_scan *scan)
 	perch__recorder_pinned_clear(&scan->pinned);
 	perch__recorder_ids_clear(&scan->ids);
 	perch__recorder_edits_clear(&scan->edits);
+	perch__recorder_users_clear(&scan->users);
 	free(scan->dsos.dso);
 	perch__hash_clear(&scan->dsos.table);
 	scan->dsos = (struct recorder_dsos){ 0 };
@@ -136,6 +137,7 @@ static void take_mapping(struct recorder_scan *scan, const struct perch_record *
 
 	if (mapping->misc & PERCH_MISC_MMAP_DATA)
 		return;
+	perch__recorder_users_mapped(&scan->users, &mapping->mmap);
 	if ((name[0] == '/' && name[1] != '/') || !strcmp(name, "[vdso]"))
 		take_dso(scan, &mapping->mmap);
 }
@@ -192,6 +194,14 @@ static void scan_sample_time(struct recorder_scan *scan, uint64_t time)
 		scan->last_time = time;
 }
 
+static void scan_fork(struct recorder_scan *scan, uint64_t word)
+{
+	uint32_t pids[2]; /* of the child and its parent */
+
+	memcpy(pids, &word, sizeof(pids));
+	perch__recorder_users_forked(&scan->users, pids[0], pids[1]);
+}
+
 static void scan_other(struct recorder_scan *scan, size_t ring, const struct iovec pieces[2],
 		       size_t offset, const struct perch_record_header *header)
 {
@@ -214,6 +224,10 @@ static void scan_other(struct recorder_scan *scan, size_t ring, const struct iov
 	case PERCH_RECORD_LOST_SAMPLES:
 		if (header->size >= 16)
 			scan->lost[ring] += word_at(pieces, offset + 8);
+		break;
+	case PERCH_RECORD_FORK:
+		if (header->size >= 24)
+			scan_fork(scan, word_at(pieces, offset + 8));
 		break;
 	case PERCH_RECORD_THROTTLE:
 		scan->throttled++;

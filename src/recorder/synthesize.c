@@ -28,7 +28,9 @@ static int write_records_as_they_are(void *context, const void *bytes, size_t si
 	int rc;
 
 	perch__recorder_scan_synthesized(&recorder->scan, bytes, size);
-	rc = perch__recorder_append(&recorder->output, &piece, 1, err);
+	rc = perch__recorder_append_users(&recorder->output, &recorder->scan.users, err);
+	if (rc >= 0)
+		rc = perch__recorder_append(&recorder->output, &piece, 1, err);
 	if (rc < 0)
 		recorder->scan.unwritten_bytes +=
 			size - (perch__recorder_output_size(&recorder->output) - before);

@@ -262,6 +262,7 @@ static const char *other_process(int fd, const struct sources *sources, const st
 /* A process whose map file is read. */
 struct map_process {
 	const struct sources *sources;
+	const struct perch_process_users *users; /* that the recording has */
 	unsigned pid;
 	bool runs; /* the process that was recorded */
 };
@@ -269,6 +270,7 @@ struct map_process {
 static bool is_trusted(const struct map_process *process, uid_t owner)
 {
 	return !owner || owner == geteuid() || process->sources->any_owner ||
+	       perch__is_one_of_users(process->users->user, process->users->nr, owner) ||
 	       (process->runs && perch__process_has_user(process->pid, owner));
 }
 
@@ -338,7 +340,7 @@ static int open_of_process(const struct map_process *process, struct symbol_erro
 static int open_map(const struct sources *sources, const struct perch_dso *dso, unsigned pid,
 		    bool *ended, struct symbol_error *error)
 {
-	struct map_process process = { sources, pid, false };
+	struct map_process process = { sources, &dso->users, pid, false };
 	uint64_t started;
 	const char *other;
 	int fd;

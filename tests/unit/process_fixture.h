@@ -11,7 +11,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <perch/file.h>
 #include <perch/process.h>
+#include "base/kernel/process_owner.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -84,6 +86,25 @@ static inline void fork_thread(struct perch_processes *processes, uint32_t ppid,
 		.task = { .pid = pid, .ppid = ppid, .tid = tid, .ptid = ptid },
 	};
 
+	apply(processes, &record);
+}
+
+/* As the recorder of perch writes it. size: that of struct perch__user_record, or another one. */
+static inline void put_user(struct perch_processes *processes, uint32_t pid, uint32_t user,
+			    const char *name, uint16_t size, bool swapped)
+{
+	const struct perch_parse_info parse_info = { .swapped = swapped };
+	struct perch__user_record bytes = {
+		.header = { .type = PERCH_RECORD_HEADER_EVENT_TYPE, .size = size },
+		.pid = swapped ? __builtin_bswap32(pid) : pid,
+		.user = swapped ? __builtin_bswap32(user) : user,
+	};
+	const struct perch_record record = { .type = PERCH_RECORD_HEADER_EVENT_TYPE,
+					     .size = size,
+					     .bytes = &bytes,
+					     .parse_info = &parse_info };
+
+	memcpy(bytes.name, name, strlen(name));
 	apply(processes, &record);
 }
 

@@ -960,6 +960,56 @@ static void keeps_reused_threads(void **state)
 	perch_processes_free(processes);
 }
 
+/* The first anonymous DSO. */
+static const struct perch_dso *generated_code(const struct perch_processes *processes)
+{
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(processes, &dsos);
+
+	for (size_t i = 0; i < nr; i++)
+		if (dsos[i]->kind == PERCH_DSO_ANON)
+			return dsos[i];
+	fail();
+	return NULL;
+}
+
+static void check_users(const struct perch_processes *processes, uint32_t nr, const uint32_t *users)
+{
+	const struct perch_dso *dso = generated_code(processes);
+
+	assert_int_equal(dso->users.nr, nr);
+	for (uint32_t i = 0; i < nr; i++)
+		assert_int_equal(dso->users.user[i], users[i]);
+}
+
+static void generated_code_has_the_users_of_its_process(void **state)
+{
+	const uint16_t size = sizeof(struct perch__user_record);
+	const char *name = PERCH__USER_RECORD_NAME;
+
+	(void)state;
+	for (int swapped = 0; swapped < 2; swapped++) {
+		struct perch_processes *processes = new_processes();
+
+		put_user(processes, 12, 33, name, size, swapped);
+		map_file(processes, 12, 0x1000, 0x1000, 0, "//anon");
+		check_users(processes, 1, (uint32_t[]){ 33 });
+		put_user(processes, 12, 34, name, size, swapped);
+		put_user(processes, 12, 33, name, size, swapped);
+		check_users(processes, 2, (uint32_t[]){ 33, 34 });
+		/* of another process, an old event type, other sizes */
+		put_user(processes, 13, 35, name, size, swapped);
+		put_user(processes, 12, 35, "cycles", size, swapped);
+		put_user(processes, 12, 35, name, size - 8, swapped);
+		put_user(processes, 12, 35, name, 8, swapped);
+		check_users(processes, 2, (uint32_t[]){ 33, 34 });
+		for (uint32_t user = 100; user < 200; user++)
+			put_user(processes, 12, user, name, size, swapped);
+		check_users(processes, 4, (uint32_t[]){ 196, 197, 198, 199 });
+		perch_processes_free(processes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -994,6 +1044,7 @@ int main(void)
 		cmocka_unit_test(stores_a_limited_number_of_cgroups),
 		cmocka_unit_test(discards_what_has_ended),
 		cmocka_unit_test(keeps_reused_threads),
+		cmocka_unit_test(generated_code_has_the_users_of_its_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -202,6 +202,14 @@ static void reads_map_of_the_user_of_the_process(void **state)
 	symbols = new_symbols(NULL);
 	assert_null(perch_symbols_find(symbols, &dso, 0x100));
 	assert_int_equal(perch_symbols_error_reason(symbols, &dso), PERCH_SYMBOLS_OTHER_OWNER);
+	dso.users = (struct perch_process_users){ 2, { 12347, 12346 } };
+	perch_symbols_free(symbols);
+	symbols = new_symbols(NULL);
+	assert_string_equal(name_at(symbols, &dso, 0x100), "own");
+	dso.users.nr = 1;
+	perch_symbols_free(symbols);
+	symbols = new_symbols(NULL);
+	assert_null(perch_symbols_find(symbols, &dso, 0x100));
 	snprintf(reason, sizeof(reason), "belongs to uid %d", 12346);
 	assert_non_null(strstr(perch_symbols_error(symbols, &dso), reason));
 	perch_symbols_free(symbols);
