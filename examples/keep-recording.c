@@ -5,51 +5,32 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#include <perch/file.h>
-#include <perch/sampler.h>
+#include <perch/recorder.h>
 
-/* Writes batches of the rings to the file, without decoding. */
-static int write_batch(void *context, size_t ring, const struct iovec *pieces, int nr)
-{
-	(void)ring;
-	return perch_writer_append(context, pieces, nr, NULL);
-}
-
+/* The recorder adds mappings, the machine and build ids, as perf record does. */
 static int record_into(const char *path, struct perch_error *err)
 {
-	const struct perch_sampler_options options = {
-		.event = { .frequency = 1000,
-			   .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME,
-			   .sample_id_all = 1,
-			   .sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_COMM },
+	const struct perch_recorder_options options = {
+		.sampler.event.frequency = 1000,
+		.path = path,
+		.no_kernel = true,
 	};
-	struct perch_file_event event = { .members = 1 };
-	struct perch_sampler *sampler;
-	struct perch_writer *writer;
-	ssize_t drained;
-	int rc;
+	struct perch_recorder *recorder;
+	int rc = perch_recorder_open(&recorder, "cpu-clock:u", NULL, &options, err);
 
-	rc = perch_sampler_open(&sampler, "cpu-clock:u", NULL, &options, err);
 	if (rc < 0)
 		return rc;
-	event.attr = *perch_sampler_event(sampler, 0, &event.name, &event.ids, &event.nr_ids);
-	rc = perch_writer_open(&writer, path, &event, 1, err);
-	if (rc < 0) {
-		perch_sampler_close(sampler);
-		return rc;
+	rc = perch_recorder_start(recorder, err);
+	if (rc >= 0) {
+		prctl(PR_SET_NAME, "worker"); /* makes a COMM record */
+		for (volatile long i = 0; i < 300000000; i++)
+			;
+		rc = perch_recorder_stop(recorder, err);
 	}
-	perch_sampler_enable(sampler, NULL);
-	prctl(PR_SET_NAME, "worker"); /* makes a COMM record */
-	for (volatile long i = 0; i < 300000000; i++)
-		;
-	perch_sampler_disable(sampler, NULL);
-	drained = perch_sampler_drain(sampler, write_batch, writer, NULL);
-	perch_sampler_close(sampler);
-	rc = perch_writer_close(writer, err);
-	return rc < 0	     ? rc
-	       : drained < 0 ? perch_error_set(err, -(int)drained, PERCH_ERROR_USAGE,
-					       "cannot write all records")
-			     : 0;
+	if (rc >= 0)
+		rc = perch_recorder_end_file(recorder, err);
+	perch_recorder_close(recorder);
+	return rc;
 }
 
 struct tally {
