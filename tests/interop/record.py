@@ -137,10 +137,10 @@ def is_bpf_listener(attr):
 
 def is_question(attr):
     """
-    An event by which perch finds out something, and which is closed before the recording: a breakpoint, whether breakpoints fire,
-    and a dummy event, whether the kernel inherits groups with the modifier S.
+    An event by which perch finds out something, and which is closed at once: a breakpoint, whether breakpoints fire, and dummy
+    events, whether the kernel inherits groups with the modifier S, and what the clock of the samples is at a moment.
     """
-    return number(attr.get("type", "0")) == 5 and "sample_type" not in attr or attr.get("sample_type") == "TID|READ"
+    return number(attr.get("type", "0")) == 5 and "sample_type" not in attr or attr.get("sample_type") in ("TID|READ", "TIME")
 
 
 def once(attrs):
