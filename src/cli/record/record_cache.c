@@ -8,7 +8,7 @@
 #include <perch/session.h>
 #include <perch/symbol.h>
 
-#include "build_id_cache.h"
+#include "commands/build_id_cache.h"
 #include "record.h"
 
 #define MAX_ROOTS 32
