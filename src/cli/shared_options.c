@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "filter_options.h"
-#include "input.h"
+#include "input/filter_options.h"
+#include "input/input.h"
 #include "pager.h"
 #include "shared_options.h"
-#include "switch_options.h"
+#include "input/switch_options.h"
 #include "unsupported.h"
 
 static int set_no_pager(const struct cli_given *given)

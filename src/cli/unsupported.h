@@ -6,7 +6,7 @@
 #ifndef PERCH_CLI_UNSUPPORTED_H
 #define PERCH_CLI_UNSUPPORTED_H
 
-#include "input.h"
+#include "input/input.h"
 #include "options.h"
 
 struct cli_unsupported {

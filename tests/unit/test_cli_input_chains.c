@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cli/input.h"
+#include "input/input.h"
 
 /* Counts a chain of one address in samples of this type. Returns the counted chains. */
 static uint64_t counted(uint64_t sample_type, uint32_t type, uint16_t misc)

@@ -25,8 +25,8 @@
 #include <perch/annotation.h>
 #include "base/hash_table.h"
 #include "disassembler.h"
-#include "filter_options.h"
-#include "input.h"
+#include "input/filter_options.h"
+#include "input/input.h"
 #include "annotate_style.h"
 #include "source_text.h"
 #include "unsupported.h"

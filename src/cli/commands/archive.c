@@ -15,7 +15,7 @@
 #include <perch/symbol.h>
 
 #include "build_id_cache.h"
-#include "input.h"
+#include "input/input.h"
 #include "options.h"
 #include "output_file.h"
 #include "program.h"

@@ -13,7 +13,7 @@
 
 #include "base/files/open_file.h"
 #include "build_id_cache.h"
-#include "input.h"
+#include "input/input.h"
 #include "options.h"
 
 #define COMMAND "buildid-cache"

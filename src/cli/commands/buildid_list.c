@@ -13,7 +13,7 @@
 
 #include "base/files/elf.h"
 #include "base/hash_table.h"
-#include "input.h"
+#include "input/input.h"
 #include "options.h"
 #include "pager.h"
 #include "shared_options.h"

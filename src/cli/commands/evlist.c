@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "input.h"
+#include "input/input.h"
 #include "options.h"
 #include "pager.h"
 #include "shared_options.h"

@@ -6,8 +6,8 @@
 #include <perch/export.h>
 
 #include "export_read.h"
-#include "filter_options.h"
-#include "input.h"
+#include "input/filter_options.h"
+#include "input/input.h"
 #include "options.h"
 
 #define COMMAND "export"

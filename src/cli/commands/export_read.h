@@ -5,8 +5,8 @@
 
 #include <perch/export.h>
 
-#include "filter_options.h"
-#include "input.h"
+#include "input/filter_options.h"
+#include "input/input.h"
 
 /* Opens the recording and its filter, which the caller closes. Returns the exit status, after it
  * printed an error. */

@@ -10,8 +10,8 @@
 
 #include "base/text_stream.h"
 #include "export_read.h"
-#include "filter_options.h"
-#include "input.h"
+#include "input/filter_options.h"
+#include "input/input.h"
 #include "options.h"
 #include "shared_options.h"
 

@@ -20,7 +20,7 @@
 #include <perch/profile.h>
 
 #include "base/hash_table.h"
-#include "filter_options.h"
+#include "input/filter_options.h"
 #include "options.h"
 
 #define DIFF_COMMAND   "diff"

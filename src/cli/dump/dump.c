@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "dump.h"
-#include "input.h"
+#include "input/input.h"
 #include "options.h"
 #include "shared_options.h"
 #include "pager.h"

@@ -41,9 +41,9 @@
 #include <perch/profile.h>
 #include "config_file.h"
 #include "annotate/annotate_style.h"
-#include "filter_options.h"
-#include "input.h"
-#include "switch_options.h"
+#include "input/filter_options.h"
+#include "input/input.h"
+#include "input/switch_options.h"
 #include "unsupported.h"
 
 /* The name of the command in messages: perch top prints rows as perch report does. */

@@ -23,10 +23,10 @@
 #include <perch/session.h>
 
 #include "fields.h"
-#include "filter_options.h"
-#include "input.h"
+#include "input/filter_options.h"
+#include "input/input.h"
 #include "output_file.h"
-#include "switch_options.h"
+#include "input/switch_options.h"
 #include "unsupported.h"
 #include "base/output.h"
 #include "base/kernel/user_mode.h"
