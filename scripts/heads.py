@@ -34,9 +34,8 @@ class Head:
 
 
 def directories():
-    """The modules, and the directories of cli."""
-    return sorted(path for pattern in ("*/", "cli/*/") for path in SRC.glob(pattern)
-                  if path.is_dir() and path.name != "cli")
+    """The modules."""
+    return sorted(path for path in SRC.glob("*/") if path.is_dir())
 
 
 def read_heads(directory):

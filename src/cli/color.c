@@ -4,7 +4,7 @@
 
 #include "color.h"
 #include "messages.h"
-#include "pager.h"
+#include "terminal/pager.h"
 
 int cli_set_color(bool *color, const char *command, const char *argument, bool negated)
 {

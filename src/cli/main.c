@@ -12,8 +12,8 @@
 
 #include "base/edit_distance.h"
 #include "options.h"
-#include "pager.h"
-#include "perf_names.h"
+#include "terminal/pager.h"
+#include "perf/perf_names.h"
 
 static int help(int argc, char **argv);
 

@@ -10,7 +10,7 @@
 
 #include "base/edit_distance.h"
 #include "options.h"
-#include "perf_names.h"
+#include "perf/perf_names.h"
 
 struct parser {
 	const struct cli_usage *usage;

@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "target.h"
+#include "program/target.h"
 
 /*
  * Makes the probes with a path or function inheritable by new threads and children, unless they

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "input/filter_options.h"
 #include "input/input.h"
-#include "pager.h"
+#include "terminal/pager.h"
 #include "shared_options.h"
 #include "input/switch_options.h"
-#include "unsupported.h"
+#include "perf/unsupported.h"
 
 static int set_no_pager(const struct cli_given *given)
 {

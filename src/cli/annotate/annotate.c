@@ -10,7 +10,7 @@
 #include "browser/screen.h"
 #include "color.h"
 #include "options.h"
-#include "pager.h"
+#include "terminal/pager.h"
 
 #define COMMAND ANNOTATE_COMMAND
 

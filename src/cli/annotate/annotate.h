@@ -29,7 +29,7 @@
 #include "input/input.h"
 #include "annotate_style.h"
 #include "source_text.h"
-#include "unsupported.h"
+#include "perf/unsupported.h"
 
 #define ANNOTATE_COMMAND "annotate"
 

@@ -18,7 +18,7 @@
 #include "input/input.h"
 #include "options.h"
 #include "output_file.h"
-#include "program.h"
+#include "program/program.h"
 #include "shared_options.h"
 
 #define COMMAND "archive"

@@ -15,7 +15,7 @@
 #include "base/hash_table.h"
 #include "input/input.h"
 #include "options.h"
-#include "pager.h"
+#include "terminal/pager.h"
 #include "shared_options.h"
 
 #define COMMAND "buildid-list"

@@ -5,7 +5,7 @@
 
 #include "input/input.h"
 #include "options.h"
-#include "pager.h"
+#include "terminal/pager.h"
 #include "shared_options.h"
 
 #define COMMAND "evlist"

@@ -9,7 +9,7 @@
 #include "base/edit_distance.h"
 #include "diff.h"
 #include "names.h"
-#include "pager.h"
+#include "terminal/pager.h"
 
 const struct cli_usage cli_diff_usage = {
 	.name = DIFF_COMMAND,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "diff.h"
-#include "pager.h"
+#include "terminal/pager.h"
 
 enum kind { BASELINE, COMPUTED, FORMULA, PERIOD };
 

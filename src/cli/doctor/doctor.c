@@ -11,7 +11,7 @@
 #include "doctor.h"
 #include "options.h"
 #include "output_file.h"
-#include "seccomp_kill.h"
+#include "program/seccomp_kill.h"
 
 /* Loads the smallest program for events, "return 0", and unloads it. */
 static int load_program(void)

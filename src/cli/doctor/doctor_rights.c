@@ -6,7 +6,7 @@
 
 #include "doctor.h"
 #include "options.h"
-#include "seccomp_kill.h"
+#include "program/seccomp_kill.h"
 
 /* Returns what a level permits to users without capabilities. */
 static const char *level_meaning(long level)

@@ -10,7 +10,7 @@
 #include "input/input.h"
 #include "options.h"
 #include "shared_options.h"
-#include "pager.h"
+#include "terminal/pager.h"
 
 #define COMMAND "dump"
 

@@ -9,7 +9,7 @@
 
 #include "explain.h"
 #include "options.h"
-#include "program.h"
+#include "program/program.h"
 
 const struct cli_usage cli_explain_usage = {
 	.name = "explain",

@@ -7,8 +7,8 @@
 
 #include "list.h"
 #include "options.h"
-#include "pager.h"
-#include "seccomp_kill.h"
+#include "terminal/pager.h"
+#include "program/seccomp_kill.h"
 #include "shared_options.h"
 
 /* Each operand selects a kind or is a pattern for names. The patterns move to the front of argv. */

@@ -17,7 +17,7 @@
 #include "attr_print.h"
 #include "output_file.h"
 #include "record.h"
-#include "seccomp_kill.h"
+#include "program/seccomp_kill.h"
 
 #define EXIT_POLLS   100 /* of a program that got a signal */
 #define EXIT_POLL_NS 20000000

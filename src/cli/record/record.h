@@ -23,8 +23,8 @@
 #include <perch/recorder.h>
 
 #include "options.h"
-#include "program.h"
-#include "target.h"
+#include "program/program.h"
+#include "program/target.h"
 
 /*
  * Flags. A table in record_open.c has the effects of those before RECORD_NR_CONTENT_FLAGS on

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "options.h"
-#include "pager.h"
-#include "quit_key.h"
+#include "terminal/pager.h"
+#include "terminal/quit_key.h"
 #include "report/browser/report_browser.h"
 #include "report_group.h"
 #include "report_threads.h"

@@ -44,7 +44,7 @@
 #include "input/filter_options.h"
 #include "input/input.h"
 #include "input/switch_options.h"
-#include "unsupported.h"
+#include "perf/unsupported.h"
 
 /* The name of the command in messages: perch top prints rows as perch report does. */
 extern const char *report_command;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "options.h"
-#include "pager.h"
+#include "terminal/pager.h"
 #include "report.h"
 
 #define COMMAND REPORT_COMMAND

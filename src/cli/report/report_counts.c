@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "options.h"
-#include "pager.h"
+#include "terminal/pager.h"
 #include "report.h"
 
 /* Words of the records, after their headers. */

@@ -8,7 +8,7 @@
 #include "base/edit_distance.h"
 #include "color.h"
 #include "options.h"
-#include "pager.h"
+#include "terminal/pager.h"
 #include "report.h"
 
 #define COMMAND REPORT_COMMAND

@@ -5,7 +5,7 @@
 
 #include "color.h"
 #include "options.h"
-#include "pager.h"
+#include "terminal/pager.h"
 #include "report_group.h"
 
 #define LEAST_WIDTH 12 /* of a column that is fitted to the terminal */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "options.h"
-#include "pager.h"
+#include "terminal/pager.h"
 #include "report.h"
 
 #define TYPES 256 /* types from here on are counted together */

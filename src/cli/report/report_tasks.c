@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "options.h"
-#include "pager.h"
+#include "terminal/pager.h"
 #include "report.h"
 #include "report_maps.h"
 

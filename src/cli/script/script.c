@@ -9,8 +9,8 @@
 
 #include "dump/dump.h"
 #include "options.h"
-#include "pager.h"
-#include "perf_names.h"
+#include "terminal/pager.h"
+#include "perf/perf_names.h"
 #include "script.h"
 #include "base/batch_thread.h"
 

@@ -27,7 +27,7 @@
 #include "input/input.h"
 #include "output_file.h"
 #include "input/switch_options.h"
-#include "unsupported.h"
+#include "perf/unsupported.h"
 #include "base/output.h"
 #include "base/kernel/user_mode.h"
 

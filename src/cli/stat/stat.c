@@ -7,7 +7,7 @@
 #include <perch/symbol.h>
 
 #include "event_options.h"
-#include "seccomp_kill.h"
+#include "program/seccomp_kill.h"
 #include "stat.h"
 
 static int output_error(const char *what, const char *path)

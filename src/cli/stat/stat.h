@@ -28,8 +28,8 @@
 #include "metrics.h"
 #include "options.h"
 #include "output_file.h"
-#include "program.h"
-#include "target.h"
+#include "program/program.h"
+#include "program/target.h"
 
 #define STAT_COMMAND "stat"
 

@@ -11,7 +11,7 @@
 
 #include "base/array.h"
 #include "event_options.h"
-#include "perf_names.h"
+#include "perf/perf_names.h"
 #include "stat.h"
 
 #define MSEC 1000000ull

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "attr_print.h"
-#include "seccomp_kill.h"
+#include "program/seccomp_kill.h"
 #include "top.h"
 
 static int run(struct top *top)

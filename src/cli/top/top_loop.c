@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "quit_key.h"
+#include "terminal/quit_key.h"
 #include "top.h"
 
 /* Returns a descriptor for them, or -1 with errno. */
