@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <dwarf.h>
-
 #include "debug_info.h"
 
 static const char damaged[] = "its debug information is damaged; install it again";
@@ -134,22 +132,24 @@ static bool find_alternative(struct debug_info *info)
 							     info->link_id_size, &info->error));
 }
 
-/* libdw opens the file by its name alone; here its build id is compared, too. */
+/* The build id of the file was compared. */
 static void set_alternative(struct debug_info *info)
 {
+	struct dwarf **shared = &info->dwarf->alternative;
+
 	if (info->link && find_alternative(info) &&
-	    !perch__elf_decompress(&info->alternative, WANT_DEBUG))
-		info->alternative_dwarf = PERCH__COUNTED_CALL(
-			dwarf_begin_elf(info->alternative.elf, DWARF_C_READ, NULL));
-	dwarf_setalt(info->dwarf, info->alternative_dwarf);
+	    !perch__dwarf_open(shared, &info->alternative) && perch__dwarf_units(*shared)) {
+		perch__dwarf_free(*shared);
+		*shared = NULL;
+	}
 	if (info->bad_link)
 		perch__set_symbol_error(&info->error, "%s", damaged);
-	else if (info->has_alternative && !info->alternative_dwarf)
+	else if (info->link && !*shared && info->has_alternative)
 		perch__set_symbol_error(&info->error,
 					"the file %s, which has a part of its debug information "
 					"(dwz), is stripped or damaged; install its package again",
 					info->link);
-	if (info->link && !info->alternative_dwarf && !info->error.text[0])
+	else if (info->link && !*shared && !info->error.text[0])
 		perch__set_symbol_error(&info->error,
 					"the file %s, which has a part of its debug information "
 					"(dwz), is missing; install the package of that file",
@@ -255,98 +255,16 @@ static void set_directory(struct debug_info *info)
 	info->directory[length > 0 ? length : 0] = 0;
 }
 
-static bool has_split_units(Dwarf *dwarf)
+static void set_error(struct debug_info *info, int rc)
 {
-	Dwarf_CU *unit = NULL;
-	uint8_t type;
-
-	while (!dwarf_get_units(dwarf, unit, &unit, NULL, &type, NULL, NULL))
-		if (type == DW_UT_skeleton)
-			return true;
-	return false;
-}
-
-static struct dwp *open_dwp_at(const struct debug_info *info, const char *path)
-{
-	struct dwp *dwp = NULL;
-
-	for (size_t i = 0; !dwp && i < info->nr_roots; i++)
-		dwp = perch__dwp_open(perch__open_regular(info->root[i], path));
-	return dwp;
-}
-
-/*
- * Opens the file with the split units: beside the program, or below /usr/lib/debug. Servers of
- * debuginfod do not have such files.
- */
-static struct dwp *find_dwp(const struct debug_info *info)
-{
-	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
-	char path[PATH_MAX], id[2 * 20 + 2];
-	struct dwp *dwp = NULL;
-
-	if (info->dso->path[0] != '/')
-		return NULL;
-	if (snprintf(path, sizeof(path), "%s.dwp", info->dso->path) < (int)sizeof(path))
-		dwp = open_dwp_at(info, path);
-	if (!dwp && snprintf(path, sizeof(path), "/usr/lib/debug%s.dwp", info->dso->path) <
-			    (int)sizeof(path))
-		dwp = open_dwp_at(info, path);
-	if (!dwp && file->build_id_size >= 2) {
-		perch__build_id_path(file->build_id, (size_t)file->build_id_size, id);
-		snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.dwp", id);
-		dwp = open_dwp_at(info, path);
-	}
-	return dwp;
-}
-
-static Dwarf *begin_dwarf(struct debug_info *info)
-{
-	Dwarf *dwarf = PERCH__COUNTED_CALL(
-		      dwarf_begin_elf(info->with_debug->elf, DWARF_C_READ, NULL)),
-	      *redirected;
-
-	if (!dwarf || !has_split_units(dwarf) || !(info->dwp = find_dwp(info)))
-		return dwarf;
-	if (!perch__dwp_redirect(info->dwp, &info->redirected, info->with_debug)) {
-		redirected = PERCH__COUNTED_CALL(
-			dwarf_begin_elf(info->redirected.elf, DWARF_C_READ, NULL));
-		if (redirected) {
-			dwarf_end(dwarf);
-			return redirected;
-		}
-		perch__elf_close(&info->redirected);
-	}
-	perch__dwp_free(info->dwp);
-	info->dwp = NULL;
-	perch__set_symbol_error(&info->error, "split debug information in its .dwp file cannot be "
-					      "read");
-	return dwarf;
-}
-
-static void open_by_libdw(struct debug_info *info)
-{
-	info->opened = true;
-	info->dwarf = begin_dwarf(info);
-	if (info->dwarf)
-		set_alternative(info);
-	else
-		perch__set_symbol_error(&info->error, "%s", damaged);
-	if (info->dwarf && perch__debug_units(info)) {
-		dwarf_end(info->dwarf);
-		info->dwarf = NULL;
-	}
-	if (info->dwarf && !info->nr_units) /* libdw skips sections that it cannot decompress */
-		perch__set_symbol_error(&info->error, "%s", damaged);
-}
-
-/* Opens what the own reader cannot read, unless it lacks memory: without memory libdw crashes. */
-static void open_after(struct debug_info *info, int rc)
-{
-	if (rc == -ENOMEM)
-		perch__set_symbol_error(&info->error, "out of memory");
-	else if (rc)
-		open_by_libdw(info);
+	perch__set_symbol_error(
+		&info->error, "%s",
+		rc == -ENOMEM	 ? "out of memory"
+		: rc == -EFBIG	 ? "its compressed debug information is too large"
+		: rc == -ENOTSUP ? "its debug information is compressed by zstd, and perch was "
+				   "built without libzstd"
+		: rc == -EINVAL	 ? "its debug information has relocations that are not supported"
+				 : damaged);
 }
 
 /* Opens the debug information of a file that has some. */
@@ -356,24 +274,14 @@ static void open_dwarf(struct debug_info *info)
 
 	set_directory(info);
 	read_link(info);
-	if (info->with_debug->header.e_type == ET_REL)
-		rc = perch__elf_relocate(info->with_debug);
-	else
-		rc = perch__elf_decompress(info->with_debug, WANT_DEBUG);
+	rc = perch__dwarf_open(&info->dwarf, info->with_debug);
 	if (rc) {
-		perch__set_symbol_error(
-			&info->error, "%s",
-			rc == -EBADMSG	 ? damaged
-			: rc == -EFBIG	 ? "its compressed debug information is too large"
-			: rc == -ENOTSUP ? "its debug information is compressed by zstd, and perch "
-					   "was built without libzstd"
-			: rc == -EINVAL	 ? "its debug information has relocations that are not "
-					   "supported"
-					 : "its compressed debug information cannot be read");
+		set_error(info, rc);
 		return;
 	}
-	open_after(info, perch__dwarf_open(&info->fast, info->with_debug));
-	info->incomplete = info->fast;
+	info->dwarf->open_split = perch__split_open;
+	info->dwarf->context = info;
+	info->incomplete = true;
 }
 
 /* Returns NULL if out of memory. */
@@ -407,8 +315,8 @@ struct debug_info *perch__debug_start(const struct sources *sources, const struc
 		rc = find_usable_file(info, sources, dso);
 	if (!rc)
 		open_dwarf(info);
-	if (thread && info->fast)
-		perch__dwarf_start_sections(info->fast->section, thread);
+	if (thread && info->dwarf)
+		perch__dwarf_start_sections(info->dwarf->own, thread);
 	return info;
 }
 
@@ -419,12 +327,14 @@ void perch__debug_complete(struct debug_info *info)
 	if (!info->incomplete)
 		return;
 	info->incomplete = false;
-	rc = perch__dwarf_list(info->fast);
-	if (!rc)
+	rc = perch__dwarf_list(info->dwarf);
+	if (!rc) {
+		set_alternative(info);
 		return;
-	perch__dwarf_free(info->fast);
-	info->fast = NULL;
-	open_after(info, rc);
+	}
+	perch__dwarf_free(info->dwarf);
+	info->dwarf = NULL;
+	set_error(info, rc == -ENOMEM ? rc : -EBADMSG);
 }
 
 struct debug_info *perch__debug_open(const struct sources *sources, const struct perch_dso *dso)
@@ -456,24 +366,17 @@ int perch__open_shared_debug_of(const struct sources *sources, const struct perc
 
 const char *perch__debug_error(const struct debug_info *info)
 {
-	return info->error.text[0] ? info->error.text : NULL;
-}
-
-void perch__debug_use_libdw(struct debug_info *info)
-{
-	perch__dwarf_free(info->fast);
-	info->fast = NULL;
-	if (info->with_debug && !info->opened)
-		open_by_libdw(info);
+	if (info->error.text[0])
+		return info->error.text;
+	return info->dwarf && info->dwarf->is_damaged ? damaged : NULL;
 }
 
 bool perch__debug_is_open(const struct debug_info *info)
 {
-	return info->fast || info->dwarf;
+	return info->dwarf;
 }
 
-/* Finds the address of an offset of the DSO. Returns false if no segment has it. */
-static bool find_address(const struct debug_info *info, uint64_t offset, uint64_t *address)
+bool perch__debug_address(const struct debug_info *info, uint64_t offset, uint64_t *address)
 {
 	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
 
@@ -501,37 +404,20 @@ int perch__debug_frames(struct debug_info *info, uint64_t offset,
 			struct debug_frame frame[MAX_DEBUG_FRAMES])
 {
 	uint64_t address;
-	int nr = -ENOTSUP;
 
-	if (!perch__debug_is_open(info) || !find_address(info, offset, &address))
-		return 0;
-	if (info->fast)
-		nr = perch__dwarf_frames(info->fast, address, frame);
-	if (nr != -ENOTSUP)
-		return nr;
-	if (!info->opened)
-		open_by_libdw(info);
-	info->nr_by_libdw++;
-	return info->dwarf ? (int)perch__debug_libdw_frames(info, address, frame) : 0;
+	return info->dwarf && perch__debug_address(info, offset, &address)
+		       ? perch__dwarf_frames(info->dwarf, address, frame)
+		       : 0;
 }
 
 void perch__debug_free(struct debug_info *info)
 {
 	if (!info)
 		return;
-	perch__dwarf_free(info->fast);
-	perch__debug_free_units(info);
-	perch__dwo_free(info->dwo);
-	if (info->dwarf)
-		dwarf_end(info->dwarf);
-	if (info->alternative_dwarf)
-		dwarf_end(info->alternative_dwarf);
+	perch__dwarf_free(info->dwarf);
+	perch__dwp_free(info->dwp);
 	if (info->has_alternative)
 		perch__elf_close(&info->alternative);
-	if (info->dwp) {
-		perch__elf_close(&info->redirected);
-		perch__dwp_free(info->dwp);
-	}
 	if (info->has_file)
 		perch__elf_close(&info->file);
 	if (info->has_debug)

@@ -2,8 +2,7 @@
 /*
  * A reader of debug information (DWARF 2 to 5) that decodes only what frames of single addresses
  * need: the ranges, names and calls of functions, and rows of the line tables. It reads bytes of
- * the file when they are first needed. What it does not understand is -ENOTSUP; inlines.c then has
- * the answer of libdw.
+ * the file when they are first needed. What it does not understand is -ENOTSUP.
  *
  *	dwarf_sections.c       bytes of the file
  *	dwarf_abbreviations.c  the layout of entries
@@ -11,6 +10,7 @@
  *	dwarf_walk.c           entries that are passed over
  *	dwarf_lines.c          line tables
  *	dwarf_units.c          units and their functions
+ *	dwarf_split.c          units in .dwo and .dwp files
  *	dwarf_names.c          names of functions, with the scopes around them
  *	dwarf_frames.c         inlined functions, and the frames of an address
  */
@@ -54,8 +54,15 @@ struct dwarf_section {
 	bool lacks_memory;	    /* it could not be decompressed without memory */
 };
 
-/* Finds the sections. Returns 0, -ENOMEM, or -ENOTSUP: their encoding is not understood. */
-int perch__dwarf_sections(struct dwarf_section section[NR_DWARF_SECTIONS], struct elf_file *file);
+/*
+ * Finds the sections. suffix: of their names, "" or ".dwo". Those of relocatable files are
+ * relocated. Returns 0, -EBADMSG: they are damaged, -EFBIG, -EINVAL, -ENOTSUP or -ENOMEM, as
+ * perch__elf_load_section() and perch__elf_relocate().
+ */
+int perch__dwarf_sections(struct dwarf_section section[NR_DWARF_SECTIONS], struct elf_file *file,
+			  const char *suffix);
+/* Reads all sections, so that the file can be closed. Returns 0 or -EBADMSG. */
+int perch__dwarf_load_sections(struct dwarf_section section[NR_DWARF_SECTIONS]);
 /* Begins to decompress, in the thread, the sections that nearly all lookups need. */
 void perch__dwarf_start_sections(struct dwarf_section section[NR_DWARF_SECTIONS],
 				 struct decompress_thread *thread);
@@ -94,6 +101,8 @@ enum dwarf_attribute {
 	ATTRIBUTE_STR_OFFSETS_BASE,
 	ATTRIBUTE_ADDR_BASE,
 	ATTRIBUTE_RNGLISTS_BASE,
+	ATTRIBUTE_RANGES_BASE, /* DW_AT_GNU_ranges_base */
+	ATTRIBUTE_DWO_ID,      /* DW_AT_GNU_dwo_id */
 	ATTRIBUTE_LANGUAGE,
 	ATTRIBUTE_DECL_FILE,
 	ATTRIBUTE_DECL_LINE,
@@ -208,11 +217,13 @@ struct dwarf_unit {
 	uint64_t offset, end; /* in .debug_info */
 	uint64_t abbreviations_offset;
 	uint64_t low_pc, addr_base, str_offsets_base, rnglists_base;
+	uint64_t ranges_base, rnglists_start; /* what offsets of range lists are relative to */
+	struct dwarf *dwarf;		      /* that has it */
 	struct dwarf_format format;
 	uint8_t header_size;
-	bool not_understood; /* libdw has the answers */
-	bool is_loaded;	     /* all bytes are in memory */
-	bool is_read;	     /* the members below are set */
+	bool not_understood;
+	bool is_loaded; /* all bytes are in memory */
+	bool is_read;	/* the members below are set */
 	bool has_functions, all_listed;
 	bool of_gcc;
 	int error;	/* of reading */
@@ -221,7 +232,12 @@ struct dwarf_unit {
 	struct dwarf_lines *lines; /* NULL: not read */
 	struct dwarf_value stmt_list;
 	const char *directory;
-	uint64_t language;		 /* DW_LANG_*, or 0 */
+	uint64_t language; /* DW_LANG_*, or 0 */
+	/* of a skeleton unit: the id and name of the split unit, which is NULL if it is missing */
+	uint64_t split_id;
+	struct dwarf_value split_name; /* .form is 0: it is no skeleton */
+	struct dwarf_unit *split;
+	struct dwarf_unit *skeleton;	 /* of a split unit */
 	struct dwarf_function *function; /* sorted */
 	size_t nr_functions, functions_capacity;
 	uint32_t nr_range_steps; /* limited */
@@ -233,14 +249,22 @@ struct dwarf_unit_range {
 	uint32_t unit;
 };
 
-/* The error if an element cannot be added to an array: libdw may read what has too many. */
+/* The error if an element cannot be added to an array. */
 #define DWARF_APPEND_ERROR(nr, most) ((size_t)(nr) < (most) ? -ENOMEM : -ENOTSUP)
 
 struct dwarf {
-	struct dwarf_section section[NR_DWARF_SECTIONS];
+	struct dwarf_section *section[NR_DWARF_SECTIONS];
+	struct dwarf_section *own; /* sections that are freed with it */
+	struct dwarf *alternative; /* what several debug files share; NULL: there is none */
+	struct dwarf *split;	   /* a list of split units, by .next */
+	struct dwarf *next;
+	/* Opens the split unit of a skeleton unit, and sets .split. */
+	void (*open_split)(void *context, struct dwarf_unit *skeleton);
+	void *context;
 	bool swapped;
 	bool has_gaps;		 /* of a unit, the addresses are not known */
 	bool lacks_memory;	 /* what is not understood may only lack memory */
+	bool is_damaged;	 /* some frames lack what was not understood */
 	uint64_t nr_range_steps; /* limited */
 	struct dwarf_unit *unit; /* by offset */
 	size_t nr_units, units_capacity;
@@ -277,6 +301,8 @@ int perch__dwarf_value_text(struct dwarf *dwarf, const struct dwarf_unit *unit,
 /* Returns false if the attribute is missing or not a number. */
 bool perch__dwarf_number(const struct dwarf_entry *entry, enum dwarf_attribute attribute,
 			 uint64_t *number);
+/* A reference to the file that several debug files share. */
+#define IN_ALTERNATIVE (1ull << 63)
 /* Returns the offset in .debug_info that an attribute refers to, or 0. */
 uint64_t perch__dwarf_reference(const struct dwarf_unit *unit, const struct dwarf_value *value);
 /*
@@ -329,12 +355,10 @@ int perch__dwarf_pass(struct dwarf_walk *walk, const struct abbreviation *abbrev
  * Finds the line of an address, in the line table of a unit. *file and *line are not changed if the
  * table does not have the address. Returns 0, -ENOMEM or -ENOTSUP.
  */
-int perch__dwarf_line(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t address,
-		      const char **file, uint32_t *line);
+int perch__dwarf_line(struct dwarf_unit *unit, uint64_t address, const char **file, uint32_t *line);
 /* Sets *has if the line table has a row in a range of addresses. Returns 0 or an errno, as above.
  */
-int perch__dwarf_has_row(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t start, uint64_t end,
-			 bool *has);
+int perch__dwarf_has_row(struct dwarf_unit *unit, uint64_t start, uint64_t end, bool *has);
 /* Returns a relative path without the ./ before it. */
 static inline const char *perch__relative_path(const char *path)
 {
@@ -342,11 +366,14 @@ static inline const char *perch__relative_path(const char *path)
 }
 
 /* Sets *file to the path of a file of the line table, or to NULL. */
-int perch__dwarf_file(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t index,
-		      const char **file);
+int perch__dwarf_file(struct dwarf_unit *unit, uint64_t index, const char **file);
 void perch__dwarf_free_lines(struct dwarf_lines *lines);
 
 /* ---- dwarf_units.c ---- */
+
+/* Decodes a unit's header, of which some bytes follow. left: up to the end of the section. Returns
+ * false if the list of units ends here. */
+bool perch__dwarf_header(struct dwarf_unit *unit, struct cursor *cursor, uint64_t left, int *type);
 
 struct dwarf_function {
 	uint64_t start, end; /* one range: a function may have several */
@@ -362,8 +389,9 @@ int perch__dwarf_units(struct dwarf *dwarf);
 void perch__dwarf_free_units(struct dwarf *dwarf);
 /* Reads the entries of a unit, on the first call only. Returns 0, -ENOMEM or -ENOTSUP. */
 int perch__dwarf_read_unit(struct dwarf *dwarf, struct dwarf_unit *unit);
-/* Returns the unit that has an offset of .debug_info, or NULL. */
-struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t offset);
+/* Returns the unit that has what perch__dwarf_reference() returned, or NULL. *offset is made that
+ * in the file of the unit. */
+struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t *offset);
 /* A cursor at an offset of .debug_info inside of a unit that is read. */
 struct cursor perch__dwarf_cursor(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t offset);
 /* A walk from there. cursor.at is NULL: no bytes. */
@@ -372,22 +400,36 @@ struct dwarf_walk perch__dwarf_walk(struct dwarf *dwarf, struct dwarf_unit *unit
 int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_unit **unit,
 			  struct dwarf_function **function);
 
+/* ---- dwarf_split.c ---- */
+
+/* The parts of sections that have a split unit in a .dwp file; of a .dwo file they begin at 0. */
+struct dwarf_parts {
+	uint64_t offset[NR_DWARF_SECTIONS], size[NR_DWARF_SECTIONS];
+};
+/*
+ * Finds the split unit of a skeleton unit in sections, and sets .split. own: they, and the memory
+ * of the array, are freed with it, also after a failure. Returns 0, -ENODATA: it is not there, or
+ * -ENOMEM.
+ */
+int perch__dwarf_take_split(struct dwarf_unit *skeleton, struct dwarf_section *section, bool own,
+			    const struct dwarf_parts *parts);
+
 /* ---- dwarf_names.c ---- */
 
 /* Sets what reads entries for names. */
 void perch__dwarf_names(struct dwarf *dwarf);
 /* Finds the name of the function of an entry, as perch__scope_name(). */
-int perch__dwarf_name(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t entry,
-		      const char **name);
+int perch__dwarf_name(struct dwarf_unit *unit, uint64_t entry, const char **name);
 
 /* ---- dwarf_frames.c ---- */
 
-/* Finds the sections. Returns 0, -ENOMEM or -ENOTSUP. */
+/* Has the sections, which are not freed with it. Returns NULL if out of memory. */
+struct dwarf *perch__dwarf_new(bool swapped, struct dwarf_section section[NR_DWARF_SECTIONS]);
+/* Finds the sections of a file. Returns 0 or an errno of perch__dwarf_sections(). */
 int perch__dwarf_open(struct dwarf **dwarf, struct elf_file *file);
-/* Lists the units, once, before frames are found. Returns the same. */
+/* Lists the units, once, before frames are found. Returns 0, -ENOMEM or -ENOTSUP. */
 int perch__dwarf_list(struct dwarf *dwarf);
-/* Returns the number of frames, as perch__debug_frames(), or -ENOMEM or -ENOTSUP. After -ENOMEM it
- * never returns -ENOTSUP: libdw crashes without memory. */
+/* Returns the number of frames, as perch__debug_frames(), or -ENOMEM or -ENOTSUP. */
 int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
 			struct debug_frame frame[MAX_DEBUG_FRAMES]);
 void perch__dwarf_free(struct dwarf *dwarf);

@@ -53,7 +53,12 @@ static enum dwarf_attribute attribute_of(uint64_t name)
 	case DW_AT_str_offsets_base:
 		return ATTRIBUTE_STR_OFFSETS_BASE;
 	case DW_AT_addr_base:
+	case DW_AT_GNU_addr_base:
 		return ATTRIBUTE_ADDR_BASE;
+	case DW_AT_GNU_ranges_base:
+		return ATTRIBUTE_RANGES_BASE;
+	case DW_AT_GNU_dwo_id:
+		return ATTRIBUTE_DWO_ID;
 	case DW_AT_rnglists_base:
 		return ATTRIBUTE_RNGLISTS_BASE;
 	case DW_AT_language:

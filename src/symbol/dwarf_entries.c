@@ -43,10 +43,12 @@ bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
 	case DW_FORM_ref4:
 	case DW_FORM_strx4:
 	case DW_FORM_addrx4:
+	case DW_FORM_ref_sup4:
 		value->number = perch__read(cursor, 4);
 		return true;
 	case DW_FORM_data8:
 	case DW_FORM_ref8:
+	case DW_FORM_ref_sup8:
 		value->number = perch__read(cursor, 8);
 		return true;
 	case DW_FORM_ref_addr:
@@ -56,6 +58,9 @@ bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
 	case DW_FORM_strp:
 	case DW_FORM_line_strp:
 	case DW_FORM_sec_offset:
+	case DW_FORM_strp_sup:
+	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_GNU_strp_alt:
 		value->number = perch__read(cursor, format.offset_size);
 		return true;
 	case DW_FORM_sdata:
@@ -66,6 +71,8 @@ bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
 	case DW_FORM_strx:
 	case DW_FORM_addrx:
 	case DW_FORM_rnglistx:
+	case DW_FORM_GNU_addr_index:
+	case DW_FORM_GNU_str_index:
 		value->number = perch__read_uleb(cursor);
 		return true;
 	case DW_FORM_implicit_const:
@@ -168,6 +175,10 @@ uint64_t perch__dwarf_reference(const struct dwarf_unit *unit, const struct dwar
 		return unit->offset + value->number;
 	case DW_FORM_ref_addr:
 		return value->number;
+	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_ref_sup4:
+	case DW_FORM_ref_sup8:
+		return value->number | IN_ALTERNATIVE;
 	default:
 		return 0;
 	}
@@ -192,9 +203,9 @@ static int read_indexed(struct dwarf *dwarf, enum dwarf_section_id id, uint64_t 
 {
 	struct cursor cursor = { .swapped = dwarf->swapped };
 
-	if (!base || index > UINT32_MAX || base > SIZE_MAX / 2)
+	if (index > UINT32_MAX || base > SIZE_MAX / 2)
 		return -ENOTSUP;
-	cursor.at = perch__dwarf_bytes(&dwarf->section[id], base + index * size, size);
+	cursor.at = perch__dwarf_bytes(dwarf->section[id], base + index * size, size);
 	if (!cursor.at)
 		return -ENOTSUP;
 	cursor.end = cursor.at + size;
@@ -205,27 +216,33 @@ static int read_indexed(struct dwarf *dwarf, enum dwarf_section_id id, uint64_t 
 int perch__dwarf_value_text(struct dwarf *dwarf, const struct dwarf_unit *unit,
 			    const struct dwarf_value *value, const char **text)
 {
+	const struct dwarf *shared = dwarf->alternative;
 	uint64_t offset = value->number;
 
 	switch (value->form) {
 	case DW_FORM_string:
 		*text = value->text;
 		return 0;
+	case DW_FORM_GNU_strp_alt:
+	case DW_FORM_strp_sup:
+		*text = shared ? perch__dwarf_text(shared->section[DWARF_STR], offset) : NULL;
+		return *text ? 0 : -ENOTSUP;
 	case DW_FORM_strp:
-		*text = perch__dwarf_text(&dwarf->section[DWARF_STR], offset);
+		*text = perch__dwarf_text(dwarf->section[DWARF_STR], offset);
 		return *text ? 0 : -ENOTSUP;
 	case DW_FORM_line_strp:
-		*text = perch__dwarf_text(&dwarf->section[DWARF_LINE_STR], offset);
+		*text = perch__dwarf_text(dwarf->section[DWARF_LINE_STR], offset);
 		return *text ? 0 : -ENOTSUP;
 	case DW_FORM_strx:
 	case DW_FORM_strx1:
 	case DW_FORM_strx2:
 	case DW_FORM_strx3:
 	case DW_FORM_strx4:
+	case DW_FORM_GNU_str_index:
 		if (read_indexed(dwarf, DWARF_STR_OFFSETS, unit->str_offsets_base, value->number,
 				 unit->format.offset_size, &offset))
 			return -ENOTSUP;
-		*text = perch__dwarf_text(&dwarf->section[DWARF_STR], offset);
+		*text = perch__dwarf_text(dwarf->section[DWARF_STR], offset);
 		return *text ? 0 : -ENOTSUP;
 	default:
 		*text = NULL;
@@ -245,6 +262,7 @@ int perch__dwarf_address(struct dwarf *dwarf, const struct dwarf_unit *unit,
 	case DW_FORM_addrx2:
 	case DW_FORM_addrx3:
 	case DW_FORM_addrx4:
+	case DW_FORM_GNU_addr_index:
 		return read_indexed(dwarf, DWARF_ADDR, unit->addr_base, value->number,
 				    unit->format.address_size, address);
 	default:
@@ -276,8 +294,8 @@ static int add_range(struct list *list, uint64_t start, uint64_t end)
  */
 static uint64_t most_range_steps(const struct dwarf *dwarf)
 {
-	return 4 * ((uint64_t)dwarf->section[DWARF_RANGES].size +
-		    dwarf->section[DWARF_RNGLISTS].size) +
+	return 4 * ((uint64_t)dwarf->section[DWARF_RANGES]->size +
+		    dwarf->section[DWARF_RNGLISTS]->size) +
 	       MAX_RANGE_STEPS;
 }
 
@@ -390,14 +408,15 @@ static int read_ranges(struct list *list)
 static int read_list(struct list *list, const struct dwarf_value *value)
 {
 	bool pairs = list->unit->format.version < 5;
-	struct dwarf_section *section =
-		&list->dwarf->section[pairs ? DWARF_RANGES : DWARF_RNGLISTS];
+	struct dwarf_section *section = list->dwarf->section[pairs ? DWARF_RANGES : DWARF_RNGLISTS];
 	uint64_t offset = value->number;
 
 	switch (value->form) {
 	case DW_FORM_sec_offset:
 	case DW_FORM_data4:
 	case DW_FORM_data8:
+		/* of a split unit, in that of the program */
+		offset += pairs ? list->unit->ranges_base : list->unit->rnglists_start;
 		break;
 	case DW_FORM_rnglistx:
 		if (read_indexed(list->dwarf, DWARF_RNGLISTS, list->unit->rnglists_base, offset,

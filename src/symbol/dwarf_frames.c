@@ -56,7 +56,7 @@ static int add_range(void *context, uint64_t start, uint64_t end)
 /* Damaged debug information may lead to entries again. */
 static size_t most_inlined(const struct dwarf *dwarf)
 {
-	size_t most = dwarf->section[DWARF_INFO].size / SHORTEST_INLINED;
+	size_t most = dwarf->section[DWARF_INFO]->size / SHORTEST_INLINED;
 
 	return most < MAX_INLINED ? most : MAX_INLINED;
 }
@@ -98,7 +98,7 @@ static int list_inside(struct dwarf *dwarf, struct dwarf_unit *unit, struct dwar
 	walk->stops = KIND_INLINED;
 	walk->goes = KIND_BLOCK;
 	while (!(rc = perch__dwarf_next(walk, &abbreviation)) && abbreviation) {
-		uint64_t at = (uint64_t)(walk->entry - dwarf->section[DWARF_INFO].bytes);
+		uint64_t at = (uint64_t)(walk->entry - dwarf->section[DWARF_INFO]->bytes);
 
 		rc = perch__dwarf_addresses(walk->table, abbreviation, &walk->cursor, &entry);
 		if (!rc)
@@ -189,13 +189,13 @@ static int64_t find_covering(const struct dwarf *dwarf, uint32_t first, uint32_t
 /* ---- frames ---- */
 
 /* Sets the position of the call of an inlined function. */
-static int set_call(struct dwarf *dwarf, struct dwarf_unit *unit,
-		    const struct dwarf_inlined *inlined, struct debug_frame *frame)
+static int set_call(struct dwarf_unit *unit, const struct dwarf_inlined *inlined,
+		    struct debug_frame *frame)
 {
 	int rc = 0;
 
 	if (inlined->has_call_file)
-		rc = perch__dwarf_file(dwarf, unit, inlined->call_file, &frame->file);
+		rc = perch__dwarf_file(unit, inlined->call_file, &frame->file);
 	if (!rc && frame->file)
 		frame->line = inlined->call_line;
 	return rc;
@@ -235,13 +235,12 @@ static int find_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
  * clang -gline-tables-only describes no functions in which nothing is inlined, and assemblers none.
  * Returns 1 if there is a line, 0, or an errno.
  */
-static int find_line_only(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t address,
-			  struct debug_frame *frame)
+static int find_line_only(struct dwarf_unit *unit, uint64_t address, struct debug_frame *frame)
 {
 	int rc;
 
-	*frame = (struct debug_frame){ 0 };
-	rc = perch__dwarf_line(dwarf, unit, address, &frame->file, &frame->line);
+	*frame = (struct debug_frame){ .lacks_functions = unit->split_name.form };
+	rc = perch__dwarf_line(unit, address, &frame->file, &frame->line);
 	return rc ? rc : frame->file != NULL;
 }
 
@@ -250,12 +249,30 @@ static int result(struct dwarf *dwarf, int rc)
 {
 	dwarf->lacks_memory |= rc == -ENOMEM;
 	for (int id = 0; id < NR_DWARF_SECTIONS; id++)
-		dwarf->lacks_memory |= dwarf->section[id].lacks_memory;
+		dwarf->lacks_memory |= dwarf->section[id]->lacks_memory;
 	return rc == -ENOTSUP && dwarf->lacks_memory ? -ENOMEM : rc;
 }
 
+/* What is not understood is missing in the frames. */
+static int partial(struct dwarf *dwarf, int rc)
+{
+	rc = result(dwarf, rc);
+	dwarf->is_damaged |= rc == -ENOTSUP;
+	return rc == -ENOTSUP ? 0 : rc;
+}
+
+/* Sets the name of a function, or of one that is inlined. */
+static int set_name(struct dwarf_unit *unit, const char **name, uint64_t entry, uint64_t origin,
+		    struct debug_frame *frame)
+{
+	int rc = *name ? 0 : perch__dwarf_name(unit, origin ? origin : entry, name);
+
+	*frame = (struct debug_frame){ .function = *name };
+	return partial(unit->dwarf, rc);
+}
+
 static int find_frames(struct dwarf *dwarf, uint64_t address,
-		       struct debug_frame frame[MAX_DEBUG_FRAMES])
+		       struct debug_frame frame[MAX_DEBUG_FRAMES], bool *damaged)
 {
 	uint32_t found[MAX_DEBUG_FRAMES];
 	struct dwarf_function *function;
@@ -264,47 +281,68 @@ static int find_frames(struct dwarf *dwarf, uint64_t address,
 
 	if (rc || !unit)
 		return rc;
+	dwarf = unit->dwarf;
 	if (!function)
-		return find_line_only(dwarf, unit, address, &frame[0]);
+		return find_line_only(unit, address, &frame[0]);
 	nr = find_inlined(dwarf, unit, function, address, found);
-	if (nr < 0)
-		return nr;
+	if (nr < 0) {
+		rc = partial(dwarf, nr);
+		nr = 0;
+	}
 	for (int i = 0; i <= nr && !rc; i++) {
 		struct dwarf_inlined *inlined = i < nr ? &dwarf->inlined[found[nr - 1 - i]] : NULL;
-		const char **name = inlined ? &inlined->name : &function->name;
-		uint64_t origin = inlined ? inlined->origin : function->origin;
 
-		frame[i] = (struct debug_frame){ 0 };
-		if (!*name && !origin)
-			origin = inlined ? inlined->entry : function->entry;
-		if (!*name)
-			rc = perch__dwarf_name(dwarf, unit, origin, name);
-		frame[i].function = *name;
+		rc = inlined ? set_name(unit, &inlined->name, inlined->entry, inlined->origin,
+					&frame[i])
+			     : set_name(unit, &function->name, function->entry, function->origin,
+					&frame[i]);
 		if (!rc && i)
-			rc = set_call(dwarf, unit, &dwarf->inlined[found[nr - i]], &frame[i]);
+			rc = partial(dwarf,
+				     set_call(unit, &dwarf->inlined[found[nr - i]], &frame[i]));
 	}
 	if (!rc)
-		rc = perch__dwarf_line(dwarf, unit, address, &frame[0].file, &frame[0].line);
+		rc = partial(dwarf,
+			     perch__dwarf_line(unit, address, &frame[0].file, &frame[0].line));
+	*damaged = dwarf->is_damaged;
 	return rc ? rc : nr + 1;
 }
 
 int perch__dwarf_frames(struct dwarf *dwarf, uint64_t address,
 			struct debug_frame frame[MAX_DEBUG_FRAMES])
 {
-	return result(dwarf, find_frames(dwarf, address, frame));
+	bool damaged = false;
+	int nr = result(dwarf, find_frames(dwarf, address, frame, &damaged));
+
+	dwarf->is_damaged |= damaged || nr == -ENOTSUP;
+	return nr == -ENOTSUP ? 0 : nr;
+}
+
+struct dwarf *perch__dwarf_new(bool swapped, struct dwarf_section section[NR_DWARF_SECTIONS])
+{
+	struct dwarf *dwarf = perch__calloc(1, sizeof(*dwarf));
+
+	if (!dwarf)
+		return NULL;
+	dwarf->swapped = swapped;
+	dwarf->by_offset.seed = perch__hash_seed(dwarf);
+	for (int id = 0; id < NR_DWARF_SECTIONS; id++)
+		dwarf->section[id] = &section[id];
+	perch__dwarf_names(dwarf);
+	return dwarf;
 }
 
 int perch__dwarf_open(struct dwarf **dwarf, struct elf_file *file)
 {
+	struct dwarf_section *section = perch__calloc(NR_DWARF_SECTIONS, sizeof(*section));
 	int rc;
 
-	*dwarf = perch__calloc(1, sizeof(**dwarf));
-	if (!*dwarf)
+	*dwarf = section ? perch__dwarf_new(file->elf.swapped, section) : NULL;
+	if (!*dwarf) {
+		free(section);
 		return -ENOMEM;
-	(*dwarf)->swapped = file->swapped;
-	(*dwarf)->by_offset.seed = perch__hash_seed(*dwarf);
-	perch__dwarf_names(*dwarf);
-	rc = perch__dwarf_sections((*dwarf)->section, file);
+	}
+	(*dwarf)->own = section;
+	rc = perch__dwarf_sections(section, file, "");
 	if (rc) {
 		perch__dwarf_free(*dwarf);
 		*dwarf = NULL;
@@ -316,7 +354,7 @@ int perch__dwarf_list(struct dwarf *dwarf)
 {
 	int rc = perch__dwarf_units(dwarf);
 
-	/* damaged, or without code: libdw decides */
+	/* without code it is damaged, too */
 	return result(dwarf, rc || dwarf->nr_unit_ranges ? rc : -ENOTSUP);
 }
 
@@ -324,8 +362,15 @@ void perch__dwarf_free(struct dwarf *dwarf)
 {
 	if (!dwarf)
 		return;
+	for (struct dwarf *split = dwarf->split, *next; split; split = next) {
+		next = split->next;
+		perch__dwarf_free(split);
+	}
+	perch__dwarf_free(dwarf->alternative);
 	perch__scope_names_free(&dwarf->names);
 	perch__dwarf_free_units(dwarf);
-	perch__dwarf_free_sections(dwarf->section);
+	if (dwarf->own)
+		perch__dwarf_free_sections(dwarf->own);
+	free(dwarf->own);
 	free(dwarf);
 }

@@ -116,7 +116,7 @@ static int read_list(struct dwarf *dwarf, const struct dwarf_unit *unit, struct 
 static bool read_sizes(struct dwarf *dwarf, struct dwarf_lines *lines, uint64_t offset,
 		       struct cursor *cursor, const uint8_t **program)
 {
-	struct dwarf_section *section = &dwarf->section[DWARF_LINE];
+	struct dwarf_section *section = dwarf->section[DWARF_LINE];
 	uint64_t length;
 	size_t size = 12;
 

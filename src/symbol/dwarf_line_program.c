@@ -37,8 +37,6 @@ static enum step run_extended(struct machine *machine)
 			return STEP_ERROR;
 		machine->address = perch__read(cursor, (unsigned)size - 1);
 		break;
-	case DW_LNE_define_file:
-		return STEP_ERROR;
 	default:
 		break;
 	}
@@ -120,7 +118,7 @@ static enum step run_frequent(struct machine *machine)
 				before = address;
 				continue;
 			}
-			step = address < before ? STEP_ERROR : STEP_ROW;
+			step = address < before ? STEP_BACK : STEP_ROW;
 			goto out;
 		case DW_LNS_negate_stmt:
 			at++;
@@ -176,7 +174,7 @@ enum step perch__line_run(struct machine *machine)
 	if (step != STEP_ROW && step != STEP_END)
 		return step;
 	if (machine->address < machine->before)
-		return STEP_ERROR;
+		return step == STEP_ROW ? STEP_BACK : STEP_ERROR;
 	machine->before = machine->address;
 	machine->rows--;
 	return step;
@@ -240,8 +238,15 @@ int perch__line_program(struct dwarf_lines *lines)
 			continue;
 		if (step == STEP_ERROR || machine.cursor.failed)
 			return -ENOTSUP;
+		if (step == STEP_BACK) { /* the rows from here on are a sequence of their own */
+			rc = add_sequence(lines, first, machine.before);
+			first = lines->nr_marks;
+			machine.before = machine.address;
+			machine.rows = 0;
+			step = STEP_ROW;
+		}
 		if (step == STEP_ROW) {
-			if (!machine.rows) {
+			if (!machine.rows && !rc) {
 				rc = add_mark(lines, &machine);
 				machine.rows = ROWS_PER_MARK;
 			}

@@ -12,14 +12,14 @@ enum {
 	MAX_OVERLAPS = 64, /* sequences that are compared with an address */
 };
 
-static struct dwarf_lines *lines_of(struct dwarf *dwarf, struct dwarf_unit *unit)
+static struct dwarf_lines *lines_of(struct dwarf_unit *unit)
 {
 	if (unit->lines)
 		return unit->lines;
 	unit->lines = perch__calloc(1, sizeof(*unit->lines));
 	if (unit->lines && unit->stmt_list.form) {
 		unit->lines->unit_directory = unit->directory;
-		unit->lines->error = perch__line_header(dwarf, unit, unit->lines);
+		unit->lines->error = perch__line_header(unit->dwarf, unit, unit->lines);
 		if (!unit->lines->error)
 			unit->lines->error = perch__line_program(unit->lines);
 	}
@@ -95,10 +95,15 @@ static int path_of(struct dwarf_lines *lines, uint64_t index, const char **path)
 	return 0;
 }
 
-int perch__dwarf_file(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t index,
-		      const char **file)
+/* A split unit may have a table of its files; its rows are those of the skeleton. */
+static struct dwarf_lines *rows_of(struct dwarf_unit *unit)
 {
-	struct dwarf_lines *lines = lines_of(dwarf, unit);
+	return lines_of(unit->skeleton ? unit->skeleton : unit);
+}
+
+int perch__dwarf_file(struct dwarf_unit *unit, uint64_t index, const char **file)
+{
+	struct dwarf_lines *lines = unit->stmt_list.form ? lines_of(unit) : rows_of(unit);
 
 	*file = NULL;
 	if (!lines || lines->error)
@@ -149,15 +154,15 @@ static void set_machine(struct machine *machine, const struct dwarf_lines *lines
 		.cursor = { lines->program + mark->next, lines->end, lines->swapped, false },
 		.lines = lines,
 		.address = mark->address,
+		.before = mark->address,
 		.file = mark->file,
 		.line = mark->line,
 	};
 }
 
-int perch__dwarf_has_row(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t start, uint64_t end,
-			 bool *has)
+int perch__dwarf_has_row(struct dwarf_unit *unit, uint64_t start, uint64_t end, bool *has)
 {
-	struct dwarf_lines *lines = lines_of(dwarf, unit);
+	struct dwarf_lines *lines = rows_of(unit);
 
 	if (!lines || lines->error)
 		return lines ? lines->error : -ENOMEM;
@@ -172,7 +177,7 @@ int perch__dwarf_has_row(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t 
 		if (sequence->end <= start)
 			continue;
 		set_machine(&machine, lines, find_mark(lines, sequence, start));
-		while (step != STEP_END && step != STEP_ERROR && machine.address < end && !*has) {
+		while (step <= STEP_ROW && machine.address < end && !*has) {
 			*has = step == STEP_ROW && machine.address >= start;
 			if (machine.cursor.at == machine.cursor.end)
 				break;
@@ -183,10 +188,9 @@ int perch__dwarf_has_row(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t 
 	return 0;
 }
 
-int perch__dwarf_line(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t address,
-		      const char **file, uint32_t *line)
+int perch__dwarf_line(struct dwarf_unit *unit, uint64_t address, const char **file, uint32_t *line)
 {
-	struct dwarf_lines *lines = lines_of(dwarf, unit);
+	struct dwarf_lines *lines = rows_of(unit);
 	const struct sequence *sequence;
 	const struct mark *mark;
 	struct machine machine;

@@ -64,8 +64,9 @@ struct machine {
 enum step {
 	STEP_NONE,
 	STEP_ROW,
-	STEP_END,   /* of a sequence, with a row */
-	STEP_ERROR, /* or the address is less than that of the row before: libdw sorts such rows */
+	STEP_END,  /* of a sequence, with a row */
+	STEP_BACK, /* a row whose address is less than that of the row before */
+	STEP_ERROR,
 };
 
 /* ---- dwarf_line_header.c ---- */

@@ -5,15 +5,15 @@
 #include "dwarf.h"
 
 /* Decodes an entry. Returns 0 or -ENOTSUP. */
-static int read_entry(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t offset,
-		      struct dwarf_entry *entry, unsigned *tag)
+static int read_entry(struct dwarf_unit *unit, uint64_t offset, struct dwarf_entry *entry,
+		      unsigned *tag)
 {
 	const struct abbreviation *abbreviation;
 	struct cursor cursor;
 
-	if (perch__dwarf_read_unit(dwarf, unit))
+	if (perch__dwarf_read_unit(unit->dwarf, unit))
 		return -ENOTSUP;
-	cursor = perch__dwarf_cursor(dwarf, unit, offset);
+	cursor = perch__dwarf_cursor(unit->dwarf, unit, offset);
 	if (!cursor.at)
 		return -ENOTSUP;
 	abbreviation = perch__abbreviation(unit->abbreviations, perch__read_uleb(&cursor));
@@ -24,9 +24,8 @@ static int read_entry(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t off
 }
 
 /* Finds the entry that an attribute refers to, if there is the attribute. */
-static int find_reference(struct dwarf *dwarf, struct dwarf_unit *unit,
-			  const struct dwarf_entry *entry, enum dwarf_attribute attribute,
-			  struct scope_key *key)
+static int find_reference(struct dwarf_unit *unit, const struct dwarf_entry *entry,
+			  enum dwarf_attribute attribute, struct scope_key *key)
 {
 	if (!(entry->has >> attribute & 1))
 		return 0;
@@ -35,56 +34,54 @@ static int find_reference(struct dwarf *dwarf, struct dwarf_unit *unit,
 		return -ENOTSUP;
 	key->unit = key->at >= unit->offset && key->at < unit->end
 			    ? unit
-			    : perch__dwarf_unit_at(dwarf, key->at);
+			    : perch__dwarf_unit_at(unit->dwarf, &key->at);
 	return key->unit ? 0 : -ENOTSUP;
 }
 
-static int read_text(struct dwarf *dwarf, const struct dwarf_unit *unit,
-		     const struct dwarf_entry *entry, enum dwarf_attribute attribute,
-		     const char **text)
+static int read_text(const struct dwarf_unit *unit, const struct dwarf_entry *entry,
+		     enum dwarf_attribute attribute, const char **text)
 {
 	return entry->has >> attribute & 1
-		       ? perch__dwarf_value_text(dwarf, unit, &entry->value[attribute], text)
+		       ? perch__dwarf_value_text(unit->dwarf, unit, &entry->value[attribute], text)
 		       : 0;
 }
 
 static int describe(void *context, struct scope_key key, struct scope_entry *result)
 {
 	struct dwarf_unit *unit = key.unit;
-	struct dwarf *dwarf = context;
 	struct dwarf_entry entry;
 	int rc;
 
+	(void)context;
 	*result = (struct scope_entry){ 0 };
-	rc = read_entry(dwarf, unit, key.at, &entry, &result->tag);
+	rc = read_entry(unit, key.at, &entry, &result->tag);
 	if (!rc)
-		rc = read_text(dwarf, unit, &entry, ATTRIBUTE_LINKAGE_NAME, &result->linkage_name);
+		rc = read_text(unit, &entry, ATTRIBUTE_LINKAGE_NAME, &result->linkage_name);
 	/* that of a type may be one that cannot be demangled */
 	if (!rc && (!result->linkage_name || !perch__is_function(result->tag)))
-		rc = read_text(dwarf, unit, &entry, ATTRIBUTE_NAME, &result->name);
+		rc = read_text(unit, &entry, ATTRIBUTE_NAME, &result->name);
 	if (!rc && !result->linkage_name)
-		rc = find_reference(dwarf, unit, &entry,
+		rc = find_reference(unit, &entry,
 				    entry.has >> ATTRIBUTE_ORIGIN & 1 ? ATTRIBUTE_ORIGIN
 								      : ATTRIBUTE_SPECIFICATION,
 				    &result->declaration);
-	return rc ? rc
-		  : find_reference(dwarf, unit, &entry, ATTRIBUTE_OBJECT_POINTER, &result->object);
+	return rc ? rc : find_reference(unit, &entry, ATTRIBUTE_OBJECT_POINTER, &result->object);
 }
 
 static int position(void *context, struct scope_key key, struct scope_position *result)
 {
 	struct dwarf_unit *unit = key.unit;
-	struct dwarf *dwarf = context;
 	struct dwarf_entry entry;
 	unsigned tag;
 	uint64_t file;
-	int rc = read_entry(dwarf, unit, key.at, &entry, &tag);
+	int rc = read_entry(unit, key.at, &entry, &tag);
 
+	(void)context;
 	if (rc || !perch__dwarf_number(&entry, ATTRIBUTE_DECL_FILE, &file))
 		return rc;
 	perch__dwarf_number(&entry, ATTRIBUTE_DECL_LINE, &result->line);
 	perch__dwarf_number(&entry, ATTRIBUTE_DECL_COLUMN, &result->column);
-	return perch__dwarf_file(dwarf, unit, file, &result->file);
+	return perch__dwarf_file(unit, file, &result->file);
 }
 
 static int scopes_of(void *context, void *of, struct scopes **scopes)
@@ -100,13 +97,14 @@ static int scopes_of(void *context, void *of, struct scopes **scopes)
 
 static int list(void *context, void *of, struct scopes *scopes, uint64_t first, uint64_t end)
 {
-	struct dwarf *dwarf = context;
 	struct dwarf_unit *unit = of;
-	const uint8_t *info = dwarf->section[DWARF_INFO].bytes;
+	struct dwarf *dwarf = unit->dwarf;
+	const uint8_t *info = dwarf->section[DWARF_INFO]->bytes;
 	struct dwarf_walk walk = perch__dwarf_walk(dwarf, unit, first);
 	const struct abbreviation *abbreviation;
 	int rc;
 
+	(void)context;
 	if (!walk.cursor.at)
 		return -ENOTSUP;
 	walk.cursor.end = info + end;
@@ -151,12 +149,11 @@ void perch__dwarf_names(struct dwarf *dwarf)
 	dwarf->names.context = dwarf;
 }
 
-int perch__dwarf_name(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t entry,
-		      const char **name)
+int perch__dwarf_name(struct dwarf_unit *unit, uint64_t entry, const char **name)
 {
 	struct scope_key key = { unit, entry };
 
 	if (entry < unit->offset || entry >= unit->end)
-		key.unit = perch__dwarf_unit_at(dwarf, entry);
-	return key.unit ? perch__scope_name(&dwarf->names, key, name) : -ENOTSUP;
+		key.unit = unit = perch__dwarf_unit_at(unit->dwarf, &key.at);
+	return unit ? perch__scope_name(&unit->dwarf->names, key, name) : -ENOTSUP;
 }

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/files/elf_section.h"
 #include "base/files/io.h"
 #include "base/memory.h"
 #include "dwarf.h"
@@ -32,6 +33,7 @@ enum {
 	HUGE_PAGE = 1 << 21,
 	GUARD = 64, /* bytes after the section at least, for the address sanitizer */
 };
+#define MOST_WHOLE_BYTES (1ull << 30)
 
 static const char *const section_name[NR_DWARF_SECTIONS] = {
 	[DWARF_INFO] = ".debug_info",
@@ -82,27 +84,32 @@ static int reserve(struct dwarf_section *section)
 	return section->have ? 0 : -ENOMEM;
 }
 
-/* Sets a section of an image in memory. */
-static int take_data(struct dwarf_section *section, struct elf_file *file, size_t index)
+/* Takes all bytes of a section now: those of an image, and of a relocatable file, relocated. */
+static int take_whole(struct dwarf_section *section, struct elf_file *file, size_t index)
 {
-	Elf_Scn *scn = elf_getscn(file->elf, index);
-	Elf_Data *data = scn ? PERCH__COUNTED_CALL(elf_rawdata(scn, NULL)) : NULL;
+	unsigned char *bytes;
+	int rc = perch__elf_load_section(&file->elf, &file->elf.section[index], MOST_WHOLE_BYTES,
+					 &bytes, &section->size);
 
-	if (!data || !data->d_buf || !data->d_size)
-		return -ENOTSUP;
-	section->size = data->d_size;
-	if (map_memory(section)) /* a copy, because libelf's has no NUL after it */
-		return -ENOMEM;
-	memcpy(section->bytes, data->d_buf, data->d_size);
-	return 0;
+	if (rc)
+		return rc;
+	rc = map_memory(section);
+	if (!rc) {
+		memcpy(section->bytes, bytes, section->size);
+		if (file->elf.type == ET_REL)
+			rc = perch__elf_relocate(file, index, section->bytes, section->size);
+	}
+	free(bytes);
+	return rc;
 }
 
 static int take_compressed(struct dwarf_section *section, struct elf_file *file, size_t index)
 {
-	struct compressed_section from;
+	struct perch__compressed_section from;
+	int rc = perch__elf_compressed_section(&file->elf, &file->elf.section[index], &from);
 
-	if (perch__compressed_section_of(file, index, &from) || !from.size || !from.bytes)
-		return -ENOTSUP;
+	if (rc || !from.size || !from.bytes)
+		return rc ? rc : -EBADMSG;
 	section->fd = file->fd;
 	section->offset = from.offset;
 	section->size = from.bytes;
@@ -113,44 +120,56 @@ static int take_compressed(struct dwarf_section *section, struct elf_file *file,
 
 static int take_section(struct dwarf_section *section, struct elf_file *file, size_t index)
 {
-	const struct section *from = &file->section[index];
+	const struct perch__elf_section *from = &file->elf.section[index];
 
 	if (from->type == SHT_NOBITS || !from->size)
 		return 0;
-	if (from->flags & SHF_COMPRESSED)
+	if (file->fd < 0 || file->elf.type == ET_REL)
+		return take_whole(section, file, index);
+	if (perch__elf_is_compressed(from))
 		return take_compressed(section, file, index);
-	if (file->fd < 0)
-		return take_data(section, file, index);
 	if (from->offset > file->size || from->size > file->size - from->offset ||
 	    from->size >= SIZE_MAX / 2)
-		return -ENOTSUP;
+		return -EBADMSG;
 	section->fd = file->fd;
 	section->offset = from->offset;
 	section->size = from->size;
 	return reserve(section);
 }
 
-int perch__dwarf_sections(struct dwarf_section section[NR_DWARF_SECTIONS], struct elf_file *file)
+/* True if a name is ".debug_..." or ".zdebug_..." of a section. */
+static bool is_section(const char *name, enum dwarf_section_id id, const char *suffix)
 {
-	/* libdw does not relocate, either, but may at some time */
-	if (file->header.e_type == ET_REL || perch__elf_sections(file))
-		return -ENOTSUP;
-	for (size_t i = 1; i < file->nr_sections; i++) {
-		const char *name = file->section[i].name;
+	size_t length = strlen(section_name[id]);
 
-		if (!strncmp(name, ".zdebug_", 8))
-			return -ENOTSUP;
+	name += !strncmp(name, ".z", 2);
+	return *name && !strncmp(name + 1, section_name[id] + 1, length - 1) &&
+	       !strcmp(name + length, suffix);
+}
+
+int perch__dwarf_sections(struct dwarf_section section[NR_DWARF_SECTIONS], struct elf_file *file,
+			  const char *suffix)
+{
+	if (perch__elf_sections(file))
+		return -EBADMSG;
+	for (size_t i = 1; i < file->nr_sections; i++)
 		for (int id = 0; id < NR_DWARF_SECTIONS; id++) {
-			int rc;
+			int rc = 0;
 
-			if (section[id].size || strcmp(name, section_name[id]))
-				continue;
-			rc = take_section(&section[id], file, i);
+			if (!section[id].size && is_section(file->section[i].name, id, suffix))
+				rc = take_section(&section[id], file, i);
 			if (rc)
 				return rc;
 		}
-	}
-	return section[DWARF_INFO].size && section[DWARF_ABBREV].size ? 0 : -ENOTSUP;
+	return section[DWARF_INFO].size && section[DWARF_ABBREV].size ? 0 : -EBADMSG;
+}
+
+int perch__dwarf_load_sections(struct dwarf_section section[NR_DWARF_SECTIONS])
+{
+	for (int id = 0; id < NR_DWARF_SECTIONS; id++)
+		if (section[id].size && !perch__dwarf_bytes(&section[id], 0, section[id].size))
+			return -EBADMSG;
+	return 0;
 }
 
 void perch__dwarf_free_sections(struct dwarf_section section[NR_DWARF_SECTIONS])

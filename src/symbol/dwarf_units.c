@@ -19,8 +19,7 @@ enum {
 
 /* ---- units ---- */
 
-/* Decodes a unit's header. Returns false if the list of units ends here, as libdw's does. */
-static bool read_header(struct dwarf_unit *unit, struct cursor *cursor, uint64_t left, int *type)
+bool perch__dwarf_header(struct dwarf_unit *unit, struct cursor *cursor, uint64_t left, int *type)
 {
 	const uint8_t *start = cursor->at;
 	uint64_t length = perch__read(cursor, 4);
@@ -47,7 +46,7 @@ static bool read_header(struct dwarf_unit *unit, struct cursor *cursor, uint64_t
 		unit->format.address_size = (uint8_t)perch__read(cursor, 1);
 	}
 	if (*type == DW_UT_skeleton || *type == DW_UT_split_compile)
-		perch__skip(cursor, 8);
+		unit->split_id = perch__read(cursor, 8);
 	if (*type == DW_UT_type || *type == DW_UT_split_type)
 		perch__skip(cursor, 8u + unit->format.offset_size);
 	unit->header_size = (uint8_t)(cursor->at - start);
@@ -79,6 +78,7 @@ static int take_bases(struct dwarf *dwarf, struct dwarf_unit *unit, const struct
 	perch__dwarf_number(entry, ATTRIBUTE_ADDR_BASE, &unit->addr_base);
 	perch__dwarf_number(entry, ATTRIBUTE_STR_OFFSETS_BASE, &unit->str_offsets_base);
 	perch__dwarf_number(entry, ATTRIBUTE_RNGLISTS_BASE, &unit->rnglists_base);
+	perch__dwarf_number(entry, ATTRIBUTE_DWO_ID, &unit->split_id);
 	if (!(entry->has >> ATTRIBUTE_LOW_PC & 1))
 		return 0;
 	return perch__dwarf_address(dwarf, unit, &entry->value[ATTRIBUTE_LOW_PC], &unit->low_pc);
@@ -93,7 +93,7 @@ static int read_first_entry(struct dwarf *dwarf, struct dwarf_unit *unit, struct
 
 	if (cursor->failed)
 		return -ENOTSUP;
-	rc = perch__abbreviation_find(table, &dwarf->section[DWARF_ABBREV],
+	rc = perch__abbreviation_find(table, dwarf->section[DWARF_ABBREV],
 				      unit->abbreviations_offset, unit->format, code);
 	return rc ? rc : perch__dwarf_entry(table, table->code, cursor, entry);
 }
@@ -113,9 +113,13 @@ static int add_unit_ranges(struct dwarf *dwarf, struct dwarf_unit *unit, struct 
 	if (rc || table->code->tag == DW_TAG_partial_unit || table->code->tag == DW_TAG_type_unit)
 		return rc;
 	if (entry.has >> ATTRIBUTE_DWO_NAME & 1)
-		unit->not_understood = true;
+		unit->split_name = entry.value[ATTRIBUTE_DWO_NAME];
 	rc = take_bases(dwarf, unit, &entry);
-	return rc ? rc : perch__dwarf_ranges(dwarf, unit, &entry, add_unit_range, &context);
+	if (!rc)
+		rc = perch__dwarf_ranges(dwarf, unit, &entry, add_unit_range, &context);
+	/* the ranges of the skeleton itself are not relative to it */
+	perch__dwarf_number(&entry, ATTRIBUTE_RANGES_BASE, &unit->ranges_base);
+	return rc;
 }
 
 static int by_start(const void *left, const void *right)
@@ -151,7 +155,7 @@ static int add_unit(struct dwarf *dwarf, const struct dwarf_unit *header, int ty
 
 int perch__dwarf_units(struct dwarf *dwarf)
 {
-	struct dwarf_section *info = &dwarf->section[DWARF_INFO];
+	struct dwarf_section *info = dwarf->section[DWARF_INFO];
 	struct abbreviations table = { 0 };
 	struct dwarf_unit unit;
 	uint8_t bytes[FIRST_BYTES];
@@ -161,8 +165,8 @@ int perch__dwarf_units(struct dwarf *dwarf)
 		struct cursor cursor = { .at = bytes, .swapped = dwarf->swapped };
 
 		cursor.end = bytes + perch__dwarf_peek(info, offset, bytes, sizeof(bytes));
-		unit = (struct dwarf_unit){ .offset = offset };
-		if (!read_header(&unit, &cursor, info->size - offset, &type))
+		unit = (struct dwarf_unit){ .offset = offset, .dwarf = dwarf };
+		if (!perch__dwarf_header(&unit, &cursor, info->size - offset, &type))
 			break;
 		if (cursor.end - bytes > (ptrdiff_t)(unit.end - offset))
 			cursor.end = bytes + (unit.end - offset);
@@ -198,9 +202,14 @@ void perch__dwarf_free_units(struct dwarf *dwarf)
 	perch__hash_clear(&dwarf->by_offset);
 }
 
-struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t offset)
+struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t *at)
 {
-	size_t low = 0, high = dwarf->nr_units;
+	uint64_t reference = *at, offset = *at &= ~IN_ALTERNATIVE;
+	size_t low = 0, high;
+
+	if (offset != reference)
+		dwarf = dwarf->alternative;
+	high = dwarf ? dwarf->nr_units : 0;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -218,11 +227,11 @@ struct cursor perch__dwarf_cursor(struct dwarf *dwarf, struct dwarf_unit *unit, 
 	struct cursor cursor = { .swapped = dwarf->swapped };
 	const uint8_t *bytes;
 
-	if (!unit->is_loaded && !perch__dwarf_bytes(&dwarf->section[DWARF_INFO], unit->offset,
-						    unit->end - unit->offset))
+	if (!unit->is_loaded &&
+	    !perch__dwarf_bytes(dwarf->section[DWARF_INFO], unit->offset, unit->end - unit->offset))
 		return cursor;
 	unit->is_loaded = true;
-	bytes = dwarf->section[DWARF_INFO].bytes + unit->offset;
+	bytes = dwarf->section[DWARF_INFO]->bytes + unit->offset;
 	if (offset >= unit->offset + unit->header_size && offset < unit->end) {
 		cursor.at = bytes + (offset - unit->offset);
 		cursor.end = bytes + (unit->end - unit->offset);
@@ -235,7 +244,7 @@ struct dwarf_walk perch__dwarf_walk(struct dwarf *dwarf, struct dwarf_unit *unit
 	return (struct dwarf_walk){
 		.table = unit->abbreviations,
 		.cursor = perch__dwarf_cursor(dwarf, unit, offset),
-		.start = dwarf->section[DWARF_INFO].bytes + unit->offset,
+		.start = dwarf->section[DWARF_INFO]->bytes + unit->offset,
 		.depth = 1,
 	};
 }
@@ -260,7 +269,7 @@ static bool has_too_many(const struct dwarf *dwarf)
 
 	for (size_t i = 0; i < dwarf->nr_abbreviations; i++)
 		nr += dwarf->abbreviations[i]->nr_specs + dwarf->abbreviations[i]->nr_codes / 2;
-	return nr > 4 * dwarf->section[DWARF_ABBREV].size;
+	return nr > 4 * dwarf->section[DWARF_ABBREV]->size;
 }
 
 static int find_abbreviations(struct dwarf *dwarf, struct dwarf_unit *unit)
@@ -282,7 +291,7 @@ static int find_abbreviations(struct dwarf *dwarf, struct dwarf_unit *unit)
 	    perch__hash_reserve(&dwarf->by_offset, dwarf->nr_abbreviations + 1) ||
 	    !(table = perch__calloc(1, sizeof(*table))))
 		return -ENOMEM;
-	rc = perch__abbreviations_read(table, &dwarf->section[DWARF_ABBREV],
+	rc = perch__abbreviations_read(table, dwarf->section[DWARF_ABBREV],
 				       unit->abbreviations_offset, unit->format);
 	if (rc) {
 		perch__abbreviations_clear(table);
@@ -320,7 +329,7 @@ static int read_unit(struct dwarf *dwarf, struct dwarf_unit *unit)
 	perch__dwarf_number(&entry, ATTRIBUTE_LANGUAGE, &unit->language);
 	unit->of_gcc = producer && !strncmp(producer, "GNU C", 5);
 	if (abbreviation->has_children)
-		unit->first = (uint64_t)(cursor.at - dwarf->section[DWARF_INFO].bytes);
+		unit->first = (uint64_t)(cursor.at - dwarf->section[DWARF_INFO]->bytes);
 	return rc;
 }
 
@@ -377,7 +386,7 @@ static int add_functions(struct dwarf *dwarf, struct dwarf_unit *unit, enum sear
 	walk.goes_if_unlinked = true;
 	while (!(rc = perch__dwarf_next(&walk, &abbreviation)) && abbreviation) {
 		struct function_context context = {
-			unit, (uint64_t)(walk.entry - dwarf->section[DWARF_INFO].bytes), 0
+			unit, (uint64_t)(walk.entry - dwarf->section[DWARF_INFO]->bytes), 0
 		};
 
 		rc = perch__dwarf_entry(walk.table, abbreviation, &walk.cursor, &entry);
@@ -500,7 +509,7 @@ enum gap {
 	GAP_LINE,    /* the last line of the function before it goes on; no other begins */
 };
 
-static enum gap find_gap(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t address)
+static enum gap find_gap(struct dwarf_unit *unit, uint64_t address)
 {
 	const struct dwarf_function *function = unit->function;
 	const char *file = NULL, *last_file = NULL;
@@ -520,16 +529,34 @@ static enum gap find_gap(struct dwarf *dwarf, struct dwarf_unit *unit, uint64_t 
 	if (!next || function[next - 1].end > address || address == UINT64_MAX)
 		return GAP_UNKNOWN;
 	end = function[next - 1].end;
-	if (perch__dwarf_has_row(dwarf, unit, end, address + 1, &has_row))
+	if (perch__dwarf_has_row(unit, end, address + 1, &has_row))
 		return GAP_UNKNOWN;
 	if (!has_row)
 		return GAP_PADDING;
 	/* gcc may end a function with a row that has no code */
-	if (perch__dwarf_has_row(dwarf, unit, end + 1, address + 1, &has_row) || has_row ||
-	    perch__dwarf_line(dwarf, unit, end - 1, &last_file, &last_line) ||
-	    perch__dwarf_line(dwarf, unit, address, &file, &line))
+	if (perch__dwarf_has_row(unit, end + 1, address + 1, &has_row) || has_row ||
+	    perch__dwarf_line(unit, end - 1, &last_file, &last_line) ||
+	    perch__dwarf_line(unit, address, &file, &line))
 		return GAP_UNKNOWN;
 	return file == last_file && line == last_line ? GAP_LINE : GAP_UNKNOWN;
+}
+
+/* Makes a skeleton unit its split unit, if that is there. Returns 0 or an errno. */
+static int find_split(struct dwarf_unit **unit)
+{
+	struct dwarf_unit *skeleton = *unit;
+	int rc = 0;
+
+	if (!skeleton->split_name.form)
+		return 0;
+	if (!skeleton->is_read) {
+		rc = perch__dwarf_read_unit(skeleton->dwarf, skeleton);
+		if (!rc && skeleton->dwarf->open_split)
+			skeleton->dwarf->open_split(skeleton->dwarf->context, skeleton);
+	}
+	if (skeleton->split)
+		*unit = skeleton->split;
+	return rc;
 }
 
 int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_unit **unit,
@@ -542,13 +569,16 @@ int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_un
 	*unit = find_unit(dwarf, address);
 	if (!*unit)
 		return dwarf->has_gaps ? -ENOTSUP : 0;
-	rc = prepare_unit(dwarf, *unit);
+	rc = find_split(unit);
+	dwarf = (*unit)->dwarf;
+	if (!rc)
+		rc = prepare_unit(dwarf, *unit);
 	if (rc)
 		return rc;
 	*function = search_function(*unit, address);
 	if (*function)
 		return 0;
-	gap = find_gap(dwarf, *unit, address);
+	gap = find_gap(*unit, address);
 	if (gap == GAP_PADDING)
 		*unit = NULL;
 	if (gap != GAP_UNKNOWN || (*unit)->all_listed)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ELF files by libelf. Offsets and sizes in a file are not trusted: each is checked against the
- * file's size.
+ * ELF files with their symbols and debug information. Offsets and sizes in a file are not trusted:
+ * each is checked against the file's size.
  */
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/files/io.h"
@@ -36,130 +35,88 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 	return bytes;
 }
 
-/* Segments and the build id, which need no libelf. */
-static int read_segments(struct elf_file *file)
+/* Reads segments and build id. */
+static int examine(struct elf_file *file)
 {
-	struct perch__elf elf;
-	int rc = file->image ? perch__elf_init_image(&elf, file->image, file->size)
-			     : perch__elf_init_file(&elf, file->fd);
+	struct perch__elf *elf = &file->elf;
+	int rc = file->image ? perch__elf_init_image(elf, file->image, file->size)
+			     : perch__elf_init_file(elf, file->fd);
 
 	if (rc)
 		return rc == -ENOMEM ? rc : -ENOEXEC;
-	file->swapped = elf.swapped;
-	file->executable_data = elf.executable_data;
-	file->build_id_size = perch__elf_build_id(&elf, file->build_id);
-	if (file->build_id_size < 0) {
-		perch__elf_clear(&elf);
+	file->size = elf->size;
+	file->build_id_size = perch__elf_build_id(elf, file->build_id);
+	if (file->build_id_size < 0)
 		return -ENOMEM;
-	}
-	file->segment = elf.segment;
-	elf.segment = NULL;
-	for (size_t i = 0; i < elf.nr_segments; i++) {
+	file->segment = elf->segment;
+	for (size_t i = 0; i < elf->nr_segments; i++)
 		if (file->segment[i].type == PT_LOAD)
 			file->segment[file->nr_segments++] = file->segment[i];
-	}
-	perch__elf_clear(&elf);
 	return 0;
 }
 
-static int examine(struct elf_file *file)
+static int open_elf(struct elf_file *file)
 {
-	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF ||
-	    !gelf_getehdr(file->elf, &file->header))
-		return -ENOEXEC;
-	return read_segments(file);
+	int rc = examine(file);
+
+	if (rc)
+		perch__elf_close(file);
+	return rc;
 }
 
 int perch__elf_open(struct elf_file *file, int fd)
 {
-	struct stat status;
-	int rc;
-
 	*file = (struct elf_file){ .fd = fd };
-	if (fstat(fd, &status)) {
-		close(fd);
-		return -EIO;
-	}
-	file->size = (uint64_t)status.st_size;
-	/* files of /proc have size 0, and reading some of them has side effects */
-	if (file->size >= sizeof(Elf32_Ehdr)) {
-		elf_version(EV_CURRENT);
-		file->elf = PERCH__COUNTED_CALL(elf_begin(fd, ELF_C_READ, NULL));
-	}
-	rc = examine(file);
-	if (rc)
-		perch__elf_close(file);
-	return rc;
+	return open_elf(file);
 }
 
 int perch__elf_open_image(struct elf_file *file, const void *image, size_t size)
 {
-	int rc;
-
 	*file = (struct elf_file){ .fd = -1, .image = image, .size = size };
-	if (size >= sizeof(Elf32_Ehdr)) {
-		elf_version(EV_CURRENT);
-		file->elf = PERCH__COUNTED_CALL(elf_memory((char *)(uintptr_t)image, size));
-	}
-	rc = examine(file);
-	if (rc)
-		perch__elf_close(file);
-	return rc;
+	return open_elf(file);
 }
 
 void perch__elf_close(struct elf_file *file)
 {
-	if (file->elf)
-		elf_end(file->elf);
+	perch__elf_clear(&file->elf);
 	if (file->fd >= 0)
 		close(file->fd);
 	free(file->section);
-	free(file->segment);
 	*file = (struct elf_file){ .fd = -1 };
 }
 
-static void take_section(struct elf_file *file, struct section *section, const GElf_Shdr *header,
-			 size_t names)
+static struct section take_section(const struct perch__elf_section *from)
 {
-	const char *name = elf_strptr(file->elf, names, header->sh_name);
-
-	*section = (struct section){
-		.name = name ? name : "",
-		.address = header->sh_addr,
-		.offset = header->sh_offset,
-		.size = header->sh_size,
-		.flags = header->sh_flags,
-		.entry_size = header->sh_entsize,
-		.alignment = header->sh_addralign,
-		.type = header->sh_type,
-		.link = header->sh_link,
-		.info = header->sh_info,
-		.code = (header->sh_flags & SHF_ALLOC) && (header->sh_flags & SHF_EXECINSTR),
-		.text = name && strstr(name, "text"),
+	return (struct section){
+		.name = from->name,
+		.address = from->address,
+		.offset = from->offset,
+		.size = from->size,
+		.flags = from->flags,
+		.entry_size = from->entry,
+		.alignment = from->alignment,
+		.type = from->type,
+		.link = from->link,
+		.info = from->info,
+		.code = (from->flags & SHF_ALLOC) && (from->flags & SHF_EXECINSTR),
+		.text = strstr(from->name, "text"),
 	};
 }
 
 int perch__elf_sections(struct elf_file *file)
 {
-	size_t nr, names;
+	struct perch__elf *elf = &file->elf;
+	int rc = perch__elf_read_sections(elf);
 
-	if (file->section)
-		return 0;
-	if (elf_getshdrnum(file->elf, &nr) || nr > file->size / sizeof(Elf32_Shdr) ||
-	    (nr && elf_getshdrstrndx(file->elf, &names)))
-		return -ENOEXEC;
-	file->section = perch__calloc(nr ? nr : 1, sizeof(*file->section));
+	if (rc || file->section)
+		return !rc || rc == -ENOMEM ? rc : -ENOEXEC;
+	file->section =
+		perch__calloc(elf->nr_sections ? elf->nr_sections : 1, sizeof(*file->section));
 	if (!file->section)
 		return -ENOMEM;
-	for (size_t i = 1; i < nr; i++) {
-		Elf_Scn *section = elf_getscn(file->elf, i);
-		GElf_Shdr header;
-
-		if (!section || !gelf_getshdr(section, &header))
-			break;
-		take_section(file, &file->section[i], &header, names);
-		file->nr_sections = i + 1;
-	}
+	for (size_t i = 1; i < elf->nr_sections; i++)
+		file->section[i] = take_section(&elf->section[i]);
+	file->nr_sections = elf->nr_sections;
 	return 0;
 }
 

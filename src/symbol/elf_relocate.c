@@ -3,11 +3,11 @@
  * Relocates the debug information of relocatable files, such as kernel modules: only numbers of 4
  * or 8 bytes that are an address or an offset in another section.
  */
-#include <fcntl.h>
-#include <unistd.h>
-
+#include "base/files/elf_section.h"
 #include "base/memory.h"
 #include "internal.h"
+
+#define MOST_BYTES (1ull << 30)
 
 /* Returns the bytes of the number that a relocation sets; 0: it sets none; -EINVAL. */
 static int width_of(const struct elf_file *file, uint32_t type)
@@ -25,190 +25,101 @@ static int width_of(const struct elf_file *file, uint32_t type)
 	};
 
 	for (size_t i = 0; i < sizeof(supported) / sizeof(supported[0]); i++)
-		if (file->header.e_machine == supported[i].machine && type == supported[i].type)
+		if (file->elf.machine == supported[i].machine && type == supported[i].type)
 			return supported[i].width;
 	return -EINVAL;
 }
 
-static uint64_t get(const struct elf_file *file, const char *at, int width)
-{
-	uint32_t half;
-	uint64_t whole;
-
-	if (width == 4) {
-		memcpy(&half, at, 4);
-		return file->swapped ? __builtin_bswap32(half) : half;
-	}
-	memcpy(&whole, at, 8);
-	return file->swapped ? __builtin_bswap64(whole) : whole;
-}
-
-static void put(const struct elf_file *file, char *at, int width, uint64_t value)
+/* The numbers that are relocated have the byte order of the file. */
+static void put(const struct elf_file *file, uint8_t *at, int width, uint64_t value)
 {
 	uint32_t half = (uint32_t)value;
 
-	half = file->swapped ? __builtin_bswap32(half) : half;
-	value = file->swapped ? __builtin_bswap64(value) : value;
+	half = file->elf.swapped ? __builtin_bswap32(half) : half;
+	value = file->elf.swapped ? __builtin_bswap64(value) : value;
 	memcpy(at, width == 4 ? (const void *)&half : (const void *)&value, (size_t)width);
 }
 
 /* The relocations of one section. */
 struct relocations {
 	const struct elf_file *file;
-	Elf_Data *data, *symbols;
-	bool addend; /* SHT_RELA */
+	struct perch__elf_symbols symbols;
+	uint8_t *bytes;
 	size_t nr;
+	bool addend; /* SHT_RELA */
 };
-
-static bool read_relocations(struct relocations *relocations, const struct elf_file *file,
-			     size_t index)
-{
-	const struct section *section = &file->section[index];
-	Elf_Scn *own = elf_getscn(file->elf, index), *linked = elf_getscn(file->elf, section->link);
-	size_t size;
-
-	*relocations = (struct relocations){ .file = file, .addend = section->type == SHT_RELA };
-	if (!own || !linked || section->link >= file->nr_sections ||
-	    file->section[section->link].type != SHT_SYMTAB)
-		return false;
-	relocations->data = PERCH__COUNTED_CALL(elf_getdata(own, NULL));
-	relocations->symbols = PERCH__COUNTED_CALL(elf_getdata(linked, NULL));
-	size = gelf_fsize(file->elf, relocations->addend ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
-	if (!relocations->data || !relocations->symbols || !size)
-		return false;
-	relocations->nr = relocations->data->d_size / size;
-	return relocations->nr <= INT32_MAX;
-}
 
 /* Sets the address of a symbol. */
 static bool find_value(const struct relocations *relocations, uint32_t number, uint64_t *value)
 {
 	const struct elf_file *file = relocations->file;
-	GElf_Sym symbol;
+	struct perch__elf_symbol symbol;
 
 	*value = 0;
 	if (!number)
 		return true;
-	if (number > INT32_MAX || !gelf_getsym(relocations->symbols, (int)number, &symbol) ||
-	    (symbol.st_shndx >= SHN_LORESERVE && symbol.st_shndx != SHN_ABS))
+	if (!perch__elf_symbol(&relocations->symbols, number, &symbol) ||
+	    (symbol.section >= SHN_LORESERVE && symbol.section != SHN_ABS))
 		return false;
-	*value = symbol.st_value;
-	if (symbol.st_shndx < file->nr_sections && file->section[symbol.st_shndx].code)
-		*value += file->section[symbol.st_shndx].offset;
+	*value = symbol.value;
+	if (symbol.section < file->nr_sections && file->section[symbol.section].code)
+		*value += file->section[symbol.section].offset;
 	return true;
 }
 
-static int relocate(const struct relocations *relocations, size_t i, char *bytes, uint64_t size)
+static int relocate(const struct relocations *relocations, size_t i, uint8_t *bytes, uint64_t size)
 {
 	const struct elf_file *file = relocations->file;
-	GElf_Rela rela = { 0 };
-	GElf_Rel rel;
+	struct perch__elf_relocation one =
+		perch__elf_relocation(&file->elf, relocations->bytes, i, relocations->addend);
+	int width = width_of(file, one.type);
 	uint64_t value;
-	int width;
 
-	if (relocations->addend) {
-		if (!gelf_getrela(relocations->data, (int)i, &rela))
-			return -EBADMSG;
-	} else {
-		if (!gelf_getrel(relocations->data, (int)i, &rel))
-			return -EBADMSG;
-		rela.r_offset = rel.r_offset;
-		rela.r_info = rel.r_info;
-	}
-	width = width_of(file, (uint32_t)GELF_R_TYPE(rela.r_info));
 	if (width <= 0)
 		return width;
-	if (rela.r_offset > size || (uint64_t)width > size - rela.r_offset ||
-	    !find_value(relocations, (uint32_t)GELF_R_SYM(rela.r_info), &value))
+	if (one.offset > size || (uint64_t)width > size - one.offset ||
+	    !find_value(relocations, one.symbol, &value))
 		return -EBADMSG;
-	value += relocations->addend ? (uint64_t)rela.r_addend
-				     : get(file, bytes + rela.r_offset, width);
-	put(file, bytes + rela.r_offset, width, value);
+	bytes += one.offset;
+	value += relocations->addend ? (uint64_t)one.addend
+				     : perch__elf_word(&file->elf, bytes, (size_t)width);
+	put(file, bytes, width, value);
 	return 0;
 }
 
-/* The bytes that may still be read. Sections that overlap would make them many times the file. */
-struct budget {
-	uint64_t relocations, targets;
-};
-
-static bool spend(uint64_t *left, uint64_t size)
+/* Applies the relocations in section `index` to the bytes of another section. */
+static int relocate_by(const struct elf_file *file, size_t index, uint8_t *bytes, uint64_t size)
 {
-	if (size > *left)
-		return false;
-	*left -= size;
-	return true;
-}
+	const struct section *section = &file->section[index];
+	struct relocations relocations = { .file = file, .addend = section->type == SHT_RELA };
+	size_t bytes_size;
+	int rc;
 
-/* Relocates the section of the copy that relocation section `index` of the file is for. */
-static int relocate_section(const struct elf_file *copy, const struct elf_file *file, size_t index,
-			    struct budget *budget)
-{
-	const struct section *section = &copy->section[file->section[index].info];
-	struct relocations relocations;
-	char *bytes;
-	int rc = 0;
-
-	if (!spend(&budget->relocations, file->section[index].size) ||
-	    !spend(&budget->targets, section->size) || !read_relocations(&relocations, file, index))
+	if (section->link >= file->nr_sections || file->section[section->link].type != SHT_SYMTAB)
 		return -EBADMSG;
-	bytes = perch__elf_bytes(copy, section->offset, section->size);
-	if (!bytes)
-		return -ENOMEM;
+	rc = perch__elf_load_section(&file->elf, &file->elf.section[index], MOST_BYTES,
+				     &relocations.bytes, &bytes_size);
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	relocations.nr = bytes_size / (relocations.addend ? PERCH__ELF_SIZE(&file->elf, Rela)
+							  : PERCH__ELF_SIZE(&file->elf, Rel));
+	rc = perch__elf_symbols_load(&relocations.symbols, &file->elf, section->link);
 	for (size_t i = 0; !rc && i < relocations.nr; i++)
-		rc = relocate(&relocations, i, bytes, section->size);
-	if (!rc && pwrite(copy->fd, bytes, section->size, (off_t)section->offset) !=
-			   (ssize_t)section->size)
-		rc = -ENOMEM;
-	free(bytes);
+		rc = relocate(&relocations, i, bytes, size);
+	perch__elf_symbols_clear(&relocations.symbols);
+	free(relocations.bytes);
 	return rc;
 }
 
-static bool has_debug_relocations(const struct elf_file *file, size_t index)
+int perch__elf_relocate(const struct elf_file *file, size_t index, uint8_t *bytes, uint64_t size)
 {
-	const struct section *section = &file->section[index];
+	unsigned nr = 0;
+	int rc = 0;
 
-	return (section->type == SHT_RELA || section->type == SHT_REL) && section->info &&
-	       section->info < file->nr_sections &&
-	       !strncmp(file->section[section->info].name, ".debug_", 7);
-}
-
-/* The copy is no relocatable file any more. */
-static int set_type(const struct elf_file *copy)
-{
-	uint16_t type = copy->swapped ? __builtin_bswap16(ET_EXEC) : ET_EXEC;
-
-	return pwrite(copy->fd, &type, sizeof(type), offsetof(Elf64_Ehdr, e_type)) == sizeof(type)
-		       ? 0
-		       : -ENOMEM;
-}
-
-int perch__elf_relocate(struct elf_file *file)
-{
-	struct budget budget;
-	struct elf_file copy;
-	int rc = perch__elf_copy_debug(&copy, file), fd = -1;
-
-	if (rc)
-		return rc;
-	/* Each section is relocated by at most two others, SHT_REL and SHT_RELA. */
-	budget = (struct budget){ .relocations = file->size, .targets = 2 * copy.size };
-	if (copy.nr_sections < file->nr_sections)
-		rc = -EBADMSG;
+	/* by at most two others, SHT_REL and SHT_RELA; more would take time without limit */
 	for (size_t i = 1; !rc && i < file->nr_sections; i++)
-		if (has_debug_relocations(file, i))
-			rc = relocate_section(&copy, file, i, &budget);
-	if (!rc)
-		rc = set_type(&copy);
-	if (!rc)
-		fd = fcntl(copy.fd, F_DUPFD_CLOEXEC, 0);
-	perch__elf_close(&copy);
-	if (rc || fd < 0)
-		return rc ? rc : -ENOMEM;
-	rc = perch__elf_open(&copy, fd);
-	if (rc)
-		return rc;
-	perch__elf_close(file);
-	*file = copy;
-	return 0;
+		if ((file->section[i].type == SHT_RELA || file->section[i].type == SHT_REL) &&
+		    file->section[i].info == index)
+			rc = nr++ < 2 ? relocate_by(file, i, bytes, size) : -EBADMSG;
+	return rc;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads functions from ELF symbol tables, and the stubs of the procedure linkage table (PLT). */
 
+#include "base/files/elf_section.h"
 #include "internal.h"
+
+#define MOST_BYTES (1ull << 30)
 
 /* The state while one symbol table is read. */
 struct reading {
@@ -10,7 +13,7 @@ struct reading {
 	size_t first_limit; /* index in table->limit of the file's section 0 */
 	int blob;
 	size_t names_size;
-	Elf_Data *symbols, *extended; /* extended: section numbers of more than 16 bits */
+	struct perch__elf_symbols symbols;
 };
 
 /* ARM and RISC-V objects mark code and data by symbols such as "$a", "$x.1" and "$d". */
@@ -22,17 +25,16 @@ static bool is_mapping_symbol(uint16_t machine, const char *name)
 }
 
 /* Labels of assembly code have no type. As in perf, visible ones in sections named "text" count. */
-static bool is_function(const GElf_Sym *symbol, const struct section *section)
+static bool is_function(const struct perch__elf_symbol *symbol, const struct section *section)
 {
-	switch (GELF_ST_TYPE(symbol->st_info)) {
+	switch (symbol->type) {
 	case STT_FUNC:
 	case STT_GNU_IFUNC:
 	case STT_OBJECT: /* a table inside code: it ends the function before it */
 		return section->code;
 	case STT_NOTYPE:
-		return section->code && section->text &&
-		       GELF_ST_VISIBILITY(symbol->st_other) != STV_HIDDEN &&
-		       GELF_ST_VISIBILITY(symbol->st_other) != STV_INTERNAL;
+		return section->code && section->text && symbol->visibility != STV_HIDDEN &&
+		       symbol->visibility != STV_INTERNAL;
 	default:
 		return false;
 	}
@@ -49,15 +51,14 @@ static bool has_bytes(const struct elf_file *mapped, uint64_t address)
 	return false;
 }
 
-static bool is_variable(const GElf_Sym *symbol, const struct section *section,
+static bool is_variable(const struct perch__elf_symbol *symbol, const struct section *section,
 			const struct elf_file *mapped)
 {
-	return GELF_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_size &&
-	       (section->flags & SHF_ALLOC) && !section->code &&
-	       has_bytes(mapped, symbol->st_value);
+	return symbol->type == STT_OBJECT && symbol->size && (section->flags & SHF_ALLOC) &&
+	       !section->code && has_bytes(mapped, symbol->value);
 }
 
-static bool is_wanted(const struct reading *reading, const GElf_Sym *symbol,
+static bool is_wanted(const struct reading *reading, const struct perch__elf_symbol *symbol,
 		      const struct section *section)
 {
 	return reading->table->of_variables ? is_variable(symbol, section, reading->mapped)
@@ -69,46 +70,35 @@ static uint64_t clamp_add(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* Returns the section of a symbol, or 0. */
-static size_t section_of(const struct reading *reading, int index, GElf_Sym *symbol)
+static int take_symbol(struct reading *reading, size_t index)
 {
-	GElf_Word number = symbol->st_shndx;
-
-	if (number == SHN_XINDEX && reading->extended)
-		gelf_getsymshndx(reading->symbols, reading->extended, index, symbol, &number);
-	else if (number >= SHN_LORESERVE)
-		return 0;
-	return number < reading->file->nr_sections ? number : 0;
-}
-
-static int take_symbol(struct reading *reading, int index)
-{
-	GElf_Sym symbol;
+	struct perch__elf_symbol symbol;
 	struct entry *entry;
 	const char *name;
 	size_t number;
 
-	if (!gelf_getsym(reading->symbols, index, &symbol) || symbol.st_shndx == SHN_UNDEF ||
-	    !symbol.st_name || symbol.st_name >= reading->names_size)
+	if (!perch__elf_symbol(&reading->symbols, index, &symbol) || !symbol.name ||
+	    symbol.name >= reading->names_size)
 		return 0;
-	number = section_of(reading, index, &symbol);
-	if (!number || !is_wanted(reading, &symbol, &reading->file->section[number]))
+	number = symbol.section;
+	if (!number || number >= reading->file->nr_sections ||
+	    !is_wanted(reading, &symbol, &reading->file->section[number]))
 		return 0;
-	name = reading->table->blob[reading->blob].bytes + symbol.st_name;
-	if (!*name || is_mapping_symbol(reading->file->header.e_machine, name))
+	name = reading->table->blob[reading->blob].bytes + symbol.name;
+	if (!*name || is_mapping_symbol(reading->file->elf.machine, name))
 		return 0;
 	entry = perch__table_add(reading->table);
 	if (!entry)
 		return -ENOMEM;
-	if (reading->file->header.e_machine == EM_ARM && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
-		symbol.st_value &= ~(uint64_t)1; /* the bit of Thumb code */
-	entry->start = perch__elf_offset(reading->mapped, symbol.st_value,
-					 &reading->file->section[number]);
-	entry->end = clamp_add(entry->start, symbol.st_size);
-	entry->name = symbol.st_name;
+	if (reading->file->elf.machine == EM_ARM && symbol.type == STT_FUNC)
+		symbol.value &= ~(uint64_t)1; /* the bit of Thumb code */
+	entry->start =
+		perch__elf_offset(reading->mapped, symbol.value, &reading->file->section[number]);
+	entry->end = clamp_add(entry->start, symbol.size);
+	entry->name = symbol.name;
 	entry->blob_index = (uint8_t)reading->blob;
-	entry->binding = GELF_ST_BIND(symbol.st_info);
-	entry->type = GELF_ST_TYPE(symbol.st_info);
+	entry->binding = symbol.binding;
+	entry->type = symbol.type;
 	entry->parent = (uint32_t)(reading->first_limit + number);
 	return 0;
 }
@@ -134,46 +124,23 @@ static int add_limits(struct reading *reading)
 	return 0;
 }
 
-static bool readable(const struct section *section)
-{
-	return section->type != SHT_NOBITS && !(section->flags & SHF_COMPRESSED);
-}
-
-static Elf_Data *data_of(const struct elf_file *file, size_t index)
-{
-	Elf_Scn *section = elf_getscn(file->elf, index);
-
-	if (!section || !readable(&file->section[index]))
-		return NULL;
-	return PERCH__COUNTED_CALL(elf_getdata(section, NULL));
-}
-
-static Elf_Data *extended_of(const struct elf_file *file, size_t symbols)
-{
-	for (size_t i = 1; i < file->nr_sections; i++)
-		if (file->section[i].type == SHT_SYMTAB_SHNDX && file->section[i].link == symbols)
-			return data_of(file, i);
-	return NULL;
-}
-
 /* Returns the index of the blob with the strings of section `index`, -ENOENT, or -ENOMEM. */
 static int take_names(struct table *table, const struct elf_file *file, size_t index, size_t *size)
 {
 	uint32_t link = file->section[index].link;
-	char *bytes;
+	unsigned char *bytes;
 	int blob;
 
-	if (!link || link >= file->nr_sections || file->section[link].type != SHT_STRTAB ||
-	    !readable(&file->section[link]))
+	if (!link || link >= file->nr_sections || file->section[link].type != SHT_STRTAB)
 		return -ENOENT;
-	*size = file->section[link].size;
 	for (unsigned i = 0; i < table->nr_blobs; i++)
-		if (table->blob[i].file == file && table->blob[i].section == link)
+		if (table->blob[i].file == file && table->blob[i].section == link) {
+			*size = table->blob[i].size;
 			return (int)i;
-	bytes = perch__elf_bytes(file, file->section[link].offset, *size);
-	if (!bytes)
+		}
+	if (perch__elf_load_section(&file->elf, &file->elf.section[link], MOST_BYTES, &bytes, size))
 		return -ENOENT;
-	blob = perch__table_blob(table, bytes, *size);
+	blob = perch__table_blob(table, (char *)bytes, *size);
 	if (blob >= 0) {
 		table->blob[blob].file = file;
 		table->blob[blob].section = link;
@@ -181,28 +148,35 @@ static int take_names(struct table *table, const struct elf_file *file, size_t i
 	return blob;
 }
 
+static int add_symbols(struct reading *reading, size_t index)
+{
+	struct table *table = reading->table;
+	size_t nr = reading->symbols.nr;
+
+	reading->blob = take_names(table, reading->file, index, &reading->names_size);
+	if (reading->blob < 0)
+		return reading->blob == -ENOMEM ? -ENOMEM : 0;
+	/* most are functions; the memory of others is never touched */
+	if (add_limits(reading) ||
+	    PERCH__ARRAY_RESERVE(table->entry, table->capacity, table->nr + nr))
+		return -ENOMEM;
+	for (size_t i = 1; i < nr; i++)
+		if (take_symbol(reading, i))
+			return -ENOMEM;
+	return 0;
+}
+
 int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
 		       const struct elf_file *mapped)
 {
 	struct reading reading = { .table = table, .file = file, .mapped = mapped };
-	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT), nr;
+	int rc = perch__elf_symbols_load(&reading.symbols, &file->elf, index);
 
-	reading.symbols = data_of(file, index);
-	if (!reading.symbols || !entry)
-		return 0;
-	reading.extended = extended_of(file, index);
-	reading.blob = take_names(table, file, index, &reading.names_size);
-	if (reading.blob < 0)
-		return reading.blob == -ENOMEM ? -ENOMEM : 0;
-	nr = reading.symbols->d_size / entry;
-	/* most are functions; the memory of others is never touched */
-	if (add_limits(&reading) ||
-	    PERCH__ARRAY_RESERVE(table->entry, table->capacity, table->nr + nr))
-		return -ENOMEM;
-	for (size_t i = 1; i < nr && i < INT32_MAX; i++)
-		if (take_symbol(&reading, (int)i))
-			return -ENOMEM;
-	return 0;
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	rc = add_symbols(&reading, index);
+	perch__elf_symbols_clear(&reading.symbols);
+	return rc;
 }
 
 /* A jump slot: its address in the GOT, and the index of its symbol. */
@@ -220,30 +194,47 @@ static int compare_slots(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
+/* The relocations of a section. */
+struct relocations {
+	const struct perch__elf *elf;
+	unsigned char *bytes;
+	bool addend;
+	size_t nr;
+};
+
+/* There are none if they cannot be read. */
+static void load_relocations(struct relocations *relocations, const struct elf_file *file,
+			     size_t index)
+{
+	const struct perch__elf *elf = &file->elf;
+	size_t size;
+
+	*relocations = (struct relocations){ elf, .addend = elf->section[index].type == SHT_RELA };
+	if (!perch__elf_load_section(elf, &elf->section[index], MOST_BYTES, &relocations->bytes,
+				     &size))
+		relocations->nr = size / (relocations->addend ? PERCH__ELF_SIZE(elf, Rela)
+							      : PERCH__ELF_SIZE(elf, Rel));
+}
+
+static struct perch__elf_relocation relocation_at(const struct relocations *relocations, size_t i)
+{
+	return perch__elf_relocation(relocations->elf, relocations->bytes, i, relocations->addend);
+}
+
 /* Reads the jump slots from the relocations. Returns their number. */
 static size_t read_slots(const struct elf_file *file, size_t index, struct slot **slots)
 {
-	const struct section *section = &file->section[index];
-	Elf_Data *data = data_of(file, index);
-	bool addend = section->type == SHT_RELA;
-	size_t size = gelf_fsize(file->elf, addend ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
-	size_t nr = data && size ? data->d_size / size : 0;
+	struct relocations relocations;
 
-	*slots = nr ? perch__calloc(nr, sizeof(**slots)) : NULL;
-	if (!*slots)
-		return 0;
-	for (size_t i = 0; i < nr; i++) {
-		GElf_Rela rela = { 0 };
-		GElf_Rel rel = { 0 };
+	load_relocations(&relocations, file, index);
+	*slots = relocations.nr ? perch__calloc(relocations.nr, sizeof(**slots)) : NULL;
+	for (size_t i = 0; *slots && i < relocations.nr; i++) {
+		struct perch__elf_relocation one = relocation_at(&relocations, i);
 
-		if (addend && gelf_getrela(data, (int)i, &rela))
-			(*slots)[i] = (struct slot){ rela.r_offset, (uint64_t)rela.r_addend,
-						     (uint32_t)GELF_R_SYM(rela.r_info), false };
-		else if (!addend && gelf_getrel(data, (int)i, &rel))
-			(*slots)[i] = (struct slot){ rel.r_offset, 0,
-						     (uint32_t)GELF_R_SYM(rel.r_info), false };
+		(*slots)[i] = (struct slot){ one.offset, (uint64_t)one.addend, one.symbol, false };
 	}
-	return nr;
+	free(relocations.bytes);
+	return *slots ? relocations.nr : 0;
 }
 
 /* Few files have relocations of indirect functions. */
@@ -266,13 +257,13 @@ static int compare_resolvers(const void *a, const void *b)
 static bool is_better_name(const struct reading *reading, uint32_t name, uint32_t than)
 {
 	const char *bytes = reading->table->blob[reading->blob].bytes;
-	GElf_Sym other;
+	struct perch__elf_symbol other;
 
 	if (name >= reading->names_size)
 		return false;
-	return !than || !gelf_getsym(reading->symbols, (int)than, &other) ||
-	       other.st_name >= reading->names_size ||
-	       (bytes[other.st_name] == '_' && bytes[name] != '_');
+	return !than || !perch__elf_symbol(&reading->symbols, than, &other) ||
+	       other.name >= reading->names_size ||
+	       (bytes[other.name] == '_' && bytes[name] != '_');
 }
 
 static void name_slot(const struct reading *reading, struct slot *slot, uint32_t symbol,
@@ -306,17 +297,17 @@ static size_t first_of_resolver(const struct slot *slots, size_t nr, uint64_t re
  */
 static void find_resolved(const struct reading *reading, struct slot *slots, size_t nr)
 {
-	GElf_Sym symbol;
+	struct perch__elf_symbol symbol;
 
 	qsort(slots, nr, sizeof(*slots), compare_resolvers);
-	for (int i = 1; gelf_getsym(reading->symbols, i, &symbol); i++) {
+	for (size_t i = 1; perch__elf_symbol(&reading->symbols, i, &symbol); i++) {
 		size_t first;
 
-		if (GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC || !symbol.st_value)
+		if (symbol.type != STT_GNU_IFUNC || !symbol.value)
 			continue;
-		first = first_of_resolver(slots, nr, symbol.st_value);
-		if (first < nr && slots[first].resolver == symbol.st_value)
-			name_slot(reading, &slots[first], (uint32_t)i, symbol.st_name);
+		first = first_of_resolver(slots, nr, symbol.value);
+		if (first < nr && slots[first].resolver == symbol.value)
+			name_slot(reading, &slots[first], (uint32_t)i, symbol.name);
 	}
 	for (size_t i = 1; i < nr; i++)
 		if (slots[i - 1].indirect && !slots[i].symbol &&
@@ -331,7 +322,7 @@ static void stub_sizes(const struct elf_file *file, const struct section *plt, u
 		       uint64_t *stub)
 {
 	*head = *stub = plt->entry_size;
-	switch (file->header.e_machine) {
+	switch (file->elf.machine) {
 	case EM_AARCH64:
 		*head = 32;
 		*stub = 16;
@@ -358,17 +349,17 @@ static void stub_sizes(const struct elf_file *file, const struct section *plt, u
 static int add_stub(struct reading *reading, uint32_t index, uint64_t start, uint64_t size)
 {
 	struct entry *entry;
-	GElf_Sym symbol;
+	struct perch__elf_symbol symbol;
 
-	if (!gelf_getsym(reading->symbols, (int)index, &symbol) ||
-	    symbol.st_name >= reading->names_size)
+	if (!perch__elf_symbol(&reading->symbols, index, &symbol) ||
+	    symbol.name >= reading->names_size)
 		return 0;
 	entry = perch__table_add(reading->table);
 	if (!entry)
 		return -ENOMEM;
 	entry->start = start;
 	entry->end = start + size;
-	entry->name = index ? symbol.st_name : 0;
+	entry->name = index ? symbol.name : 0;
 	entry->blob_index = (uint8_t)reading->blob;
 	entry->binding = STB_GLOBAL;
 	entry->type = STT_FUNC;
@@ -414,26 +405,48 @@ static bool find_slot(const uint8_t *code, size_t size, uint64_t address, uint64
  * Sets the symbols of slots that are relocated like variables. The slots are sorted. Linkers put
  * relocations with symbols last.
  */
-static void name_slots(const struct elf_file *file, size_t relocations, struct slot *slots,
-		       size_t nr)
+static void name_slots(const struct elf_file *file, size_t index, struct slot *slots, size_t nr)
 {
-	Elf_Data *data = data_of(file, relocations);
-	size_t size = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT), left = nr;
-	GElf_Rela rela;
+	struct relocations relocations;
+	size_t left = nr;
 
-	for (size_t i = data && size ? data->d_size / size : 0; i-- && left;) {
-		struct slot key = { 0 }, *slot;
+	load_relocations(&relocations, file, index);
+	for (size_t i = relocations.nr; i-- && left;) {
+		struct perch__elf_relocation one = relocation_at(&relocations, i);
+		struct slot key = { .address = one.offset }, *slot;
 
-		if (!gelf_getrela(data, (int)i, &rela) ||
-		    GELF_R_TYPE(rela.r_info) != R_X86_64_GLOB_DAT)
+		if (one.type != R_X86_64_GLOB_DAT)
 			continue;
-		key.address = rela.r_offset;
 		slot = bsearch(&key, slots, nr, sizeof(*slots), compare_slots);
 		if (!slot || slot->symbol)
 			continue;
-		slot->symbol = (uint32_t)GELF_R_SYM(rela.r_info);
+		slot->symbol = one.symbol;
 		left--;
 	}
+	free(relocations.bytes);
+}
+
+/* Adds the stubs of .plt.got whose slots have a symbol. code: the bytes of the section. */
+static int add_got_code(struct reading *reading, const struct section *plt, size_t relocations,
+			const unsigned char *code, size_t code_size)
+{
+	size_t size = plt->entry_size == 16 ? 16 : 8, nr = 0;
+	struct slot *slots = perch__calloc(code_size / size + 1, sizeof(*slots));
+	int rc = 0;
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t at = 0; code_size - at >= size; at += size) {
+		slots[nr].resolver = perch__elf_offset(reading->mapped, plt->address, plt) + at;
+		nr += find_slot(code + at, size, plt->address + at, &slots[nr].address);
+	}
+	qsort(slots, nr, sizeof(*slots), compare_slots);
+	name_slots(reading->file, relocations, slots, nr);
+	for (size_t i = 0; i < nr && !rc; i++)
+		if (slots[i].symbol)
+			rc = add_stub(reading, slots[i].symbol, slots[i].resolver, size);
+	free(slots);
+	return rc;
 }
 
 /*
@@ -443,33 +456,17 @@ static void name_slots(const struct elf_file *file, size_t relocations, struct s
 static int add_got_stubs(struct reading *reading, uint32_t symbols)
 {
 	const struct elf_file *file = reading->file;
-	size_t plt = perch__elf_section(file, ".plt.got", SHT_PROGBITS), nr = 0;
+	size_t plt = perch__elf_section(file, ".plt.got", SHT_PROGBITS), size;
 	size_t relocations = perch__elf_section(file, ".rela.dyn", SHT_RELA);
-	const struct section *section = &file->section[plt];
-	size_t size = section->entry_size == 16 ? 16 : 8;
-	struct slot *slots;
-	Elf_Data *data;
-	int rc = 0;
+	unsigned char *code;
+	int rc;
 
-	if (file->header.e_machine != EM_X86_64 || !plt || !section->code || !relocations ||
-	    file->section[relocations].link != symbols || !(data = data_of(file, plt)) ||
-	    data->d_size < size)
+	if (file->elf.machine != EM_X86_64 || !plt || !file->section[plt].code || !relocations ||
+	    file->section[relocations].link != symbols ||
+	    perch__elf_load_section(&file->elf, &file->elf.section[plt], MOST_BYTES, &code, &size))
 		return 0;
-	slots = perch__calloc(data->d_size / size, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (size_t at = 0; data->d_size - at >= size; at += size) {
-		slots[nr].resolver =
-			perch__elf_offset(reading->mapped, section->address, section) + at;
-		nr += find_slot((const uint8_t *)data->d_buf + at, size, section->address + at,
-				&slots[nr].address);
-	}
-	qsort(slots, nr, sizeof(*slots), compare_slots);
-	name_slots(file, relocations, slots, nr);
-	for (size_t i = 0; i < nr && !rc; i++)
-		if (slots[i].symbol)
-			rc = add_stub(reading, slots[i].symbol, slots[i].resolver, size);
-	free(slots);
+	rc = add_got_code(reading, &file->section[plt], relocations, code, size);
+	free(code);
 	return rc;
 }
 
@@ -504,17 +501,16 @@ int perch__elf_plt(struct table *table, struct elf_file *file)
 
 	if (!relocations)
 		relocations = perch__elf_section(file, ".rel.plt", SHT_REL);
-	if (!relocations)
-		return 0;
-	symbols = file->section[relocations].link;
+	symbols = relocations ? file->section[relocations].link : 0;
 	if (!symbols || symbols >= file->nr_sections || file->section[symbols].type != SHT_DYNSYM)
 		return 0;
-	reading.symbols = data_of(file, symbols);
-	if (!reading.symbols)
-		return 0;
+	rc = perch__elf_symbols_load(&reading.symbols, &file->elf, symbols);
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
 	reading.blob = take_names(table, file, symbols, &reading.names_size);
-	if (reading.blob < 0)
-		return reading.blob == -ENOMEM ? -ENOMEM : 0;
-	rc = add_all_stubs(&reading, relocations);
-	return rc ? rc : add_got_stubs(&reading, symbols);
+	rc = reading.blob < 0 ? reading.blob : add_all_stubs(&reading, relocations);
+	if (!rc)
+		rc = add_got_stubs(&reading, symbols);
+	perch__elf_symbols_clear(&reading.symbols);
+	return rc == -ENOMEM ? rc : 0;
 }

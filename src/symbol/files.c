@@ -285,7 +285,7 @@ static char *read_link(const struct elf_file *dso, struct wanted *wanted)
 		return NULL;
 	}
 	memcpy(&wanted->crc, link + crc_at, 4);
-	if (dso->swapped)
+	if (dso->elf.swapped)
 		wanted->crc = __builtin_bswap32(wanted->crc);
 	wanted->has_crc = true;
 	return link;

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <gelf.h>
 #include <perch/build_id_cache.h>
 #include <perch/jitdump.h>
 #include <perch/symbol.h>
@@ -89,7 +88,7 @@ void perch__table_free(struct table *table);
 /* ---- elf.c: an ELF file, opened and checked ---- */
 
 struct section {
-	const char *name; /* libelf's; lives as long as the Elf */
+	const char *name; /* lives as long as the file */
 	uint64_t address, offset, size, flags, entry_size, alignment;
 	uint32_t type, link, info;
 	bool code; /* has instructions */
@@ -109,15 +108,12 @@ struct elf_file {
 	int fd; /* -1 for an image */
 	const uint8_t *image;
 	uint64_t size;
-	Elf *elf;
-	GElf_Ehdr header;
-	bool swapped; /* the other byte order */
-	struct section *section;
+	struct perch__elf elf;
+	struct section *section; /* those of .elf, with code at other offsets for modules */
 	size_t nr_sections;
 	struct perch__elf_segment *segment; /* PT_LOAD */
 	size_t nr_segments;
-	bool executable_data; /* as in base/files/elf.h */
-	int build_id_size;    /* 0 if none */
+	int build_id_size; /* 0 if none */
 	uint8_t build_id[20];
 	struct proof proof; /* of perch__open_if_same() */
 };
@@ -158,40 +154,18 @@ uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
  */
 int perch__elf_open_mini(struct elf_file *mini, const struct elf_file *file);
 
-/* A section with SHF_COMPRESSED. */
-struct compressed_section {
-	enum compression compression;
-	uint64_t offset, size; /* of the compressed bytes in the file */
-	uint64_t bytes;	       /* their number after decompression, limited */
-	uint64_t alignment;
-};
-/* Describes a compressed section. Returns 0, -EBADMSG: damaged, or -EFBIG: too large. */
-int perch__compressed_section_of(const struct elf_file *file, size_t index,
-				 struct compressed_section *result);
-
-enum wanted_sections {
-	WANT_SYMBOLS, /* and their names */
-	WANT_DEBUG,
-};
-/*
- * Replaces a file by a copy in memory whose sections of this kind are not compressed, if libelf
- * cannot decompress them. Returns 0, or an errno as above; then the file is as before.
- */
-int perch__elf_decompress(struct elf_file *file, enum wanted_sections wanted);
 /* Opens an ELF file, or a copy in memory of one that is compressed as a whole (gzip, xz, zstd).
  * Takes fd. Returns the same. */
 int perch__elf_open_compressed(struct elf_file *file, int fd);
-/* Opens a copy in memory, which may be written, of only the debug sections, decompressed. */
-int perch__elf_copy_debug(struct elf_file *result, struct elf_file *file);
 
 /* ---- elf_relocate.c ---- */
 
 /*
- * Replaces a relocatable file by a copy in memory of its debug information, decompressed and
- * relocated. A section with code is at the address that is its offset member; others are at 0.
- * Returns 0, -EINVAL: it has relocations that are not supported, or an errno as above.
+ * Relocates the bytes of a section of a relocatable file. A section with code is at the address
+ * that is its offset member; others are at 0. Returns 0, -EINVAL: it has relocations that are not
+ * supported, -EBADMSG or -ENOMEM.
  */
-int perch__elf_relocate(struct elf_file *file);
+int perch__elf_relocate(const struct elf_file *file, size_t index, uint8_t *bytes, uint64_t size);
 
 /* ---- elf_symbols.c ---- */
 

@@ -113,7 +113,7 @@ int perch__load_file(struct table *table, const struct sources *sources,
 		return rc;
 	has_file = !rc;
 	*proof = file.proof;
-	if (has_file && perch__elf_decompress(&file, WANT_SYMBOLS) == -ENOMEM) {
+	if (has_file && perch__elf_sections(&file) == -ENOMEM) {
 		perch__elf_close(&file);
 		return -ENOMEM;
 	}

@@ -149,7 +149,7 @@ int perch__open_if_same(struct elf_file *file, int fd, const struct sources *sou
 	rc = fd < 0 ? fd : perch__elf_open(file, fd);
 	if (rc)
 		return rc;
-	if (file->header.e_type != ET_EXEC && file->header.e_type != ET_DYN)
+	if (file->elf.type != ET_EXEC && file->elf.type != ET_DYN)
 		rc = -ELIBBAD;
 	if (!rc)
 		rc = check_same(file, sources, dso);

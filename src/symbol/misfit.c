@@ -44,7 +44,7 @@ static uint64_t page_of(const struct elf_file *file, const struct perch_dso *dso
 	uint64_t bits = dso->code_map_start | dso->code_map_offset | dso->code_map_size | 1 << 16,
 		 page;
 
-	if (file->header.e_machine == EM_X86_64 || file->header.e_machine == EM_386)
+	if (file->elf.machine == EM_X86_64 || file->elf.machine == EM_386)
 		return 1 << 12;
 	page = bits & -bits;
 	return page < 1 << 12 ? 1 << 12 : page;
@@ -78,7 +78,7 @@ static bool is_whole_image(const struct elf_file *file, const struct perch_dso *
 
 static bool is_code(const struct elf_file *file, size_t i)
 {
-	return file->segment[i].flags & PF_X || file->executable_data;
+	return file->segment[i].flags & PF_X || file->elf.executable_data;
 }
 
 /* True if the executable segments have the pages. Segments that follow each other in memory may be
@@ -102,13 +102,13 @@ static bool has_code(const struct elf_file *file, const struct perch_dso *dso)
 const char *perch__misfit(const struct elf_file *file, enum perch_arch arch,
 			  const struct perch_dso *dso)
 {
-	if (!is_of(file->header.e_machine, arch))
+	if (!is_of(file->elf.machine, arch))
 		return "is of another architecture";
 	/* what was mapped is not known; or the file has no segments, as those of perf inject --jit
 	 */
 	if (!dso->code_map_size || !file->nr_segments)
 		return NULL;
-	if (dso->code_map_start > UINT32_MAX && file->header.e_ident[EI_CLASS] == ELFCLASS32)
+	if (dso->code_map_start > UINT32_MAX && !file->elf.wide)
 		return "is a 32-bit file";
 	return has_code(file, dso) ? NULL : "has no code at the offset that was mapped";
 }

@@ -88,14 +88,14 @@ static bool begins_with(const char *text, const char *start)
  */
 static bool has_computable_layout(const struct elf_file *file)
 {
-	return file->header.e_machine == EM_X86_64 || file->header.e_machine == EM_386 ||
-	       file->header.e_machine == EM_AARCH64;
+	return file->elf.machine == EM_X86_64 || file->elf.machine == EM_386 ||
+	       file->elf.machine == EM_AARCH64;
 }
 
 /* arm64 sets the sizes of these when it loads the module. */
 static bool has_unknown_size(const struct elf_file *file, const struct section *section)
 {
-	return file->header.e_machine == EM_AARCH64 &&
+	return file->elf.machine == EM_AARCH64 &&
 	       (!strcmp(section->name, ".plt") || begins_with(section->name, ".text.ftrace"));
 }
 
@@ -259,7 +259,7 @@ static int check(struct elf_file *file, const struct wanted *wanted)
 	char release[MOST_RELEASE] = "";
 	enum unload unload = UNLOAD_UNKNOWN;
 
-	if (file->header.e_type != ET_REL || perch__elf_sections(file))
+	if (file->elf.type != ET_REL || perch__elf_sections(file))
 		return -ENOEXEC;
 	read_magic(file, release, &unload);
 	if (!same_build(wanted, file, release))
@@ -422,7 +422,7 @@ static int open_debug_file(struct elf_file *debug, int fd, const struct wanted *
 		return fd;
 	if (perch__elf_open_compressed(debug, fd))
 		return -ENOENT;
-	if (debug->header.e_type == ET_REL && perch__elf_has_debug_info(debug) &&
+	if (debug->elf.type == ET_REL && perch__elf_has_debug_info(debug) &&
 	    perch__same_build_id(build_id, size, debug->build_id, (size_t)debug->build_id_size))
 		return 0;
 	perch__elf_close(debug);
@@ -471,7 +471,7 @@ static int find_debug_file(struct elf_file *debug, const struct wanted *wanted, 
 	if (!debug_by_path(debug, path, wanted, file))
 		return 0;
 	if (!perch__open_debuginfod(debug, sources->debuginfod, wanted->dso, file, error)) {
-		if (debug->header.e_type == ET_REL && perch__elf_has_debug_info(debug))
+		if (debug->elf.type == ET_REL && perch__elf_has_debug_info(debug))
 			return 0;
 		perch__elf_close(debug);
 	}

@@ -2,18 +2,14 @@
 /*
  * Names of functions with the scopes around them. A C++ compiler need not write the linkage name of
  * a function that no other file can call. Its name is then made of the entries around its
- * declaration: namespaces, types and functions. Both readers of debug information have a table of
- * functions that read entries:
- *
- *	dwarf_names.c	the own reader
- *	inline_names.c	libdw
+ * declaration: namespaces, types and functions. dwarf_names.c reads the entries.
  */
 #ifndef PERCH_SYMBOL_SCOPES_H
 #define PERCH_SYMBOL_SCOPES_H
 
 #include "internal.h"
 
-/* An entry. at: its offset, or the address of its bytes; it increases in a unit. */
+/* An entry. at: its offset; it increases in a unit. */
 struct scope_key {
 	void *unit; /* NULL: there is no entry */
 	uint64_t at;

@@ -1,40 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Split units in .dwo files, which libdw opens by the names in the skeleton units. libdw 0.188
- * reads only the first .debug_info.dwo section of a file. GCC writes one for each type (DWARF 5
- * with -fdebug-types-section), before the one with the compile unit. Then libdw is shown a copy of
- * the file in memory without the sections of types: a second Dwarf, whose skeleton units name the
- * descriptor `target`, which is made that of the copy before libdw opens it.
- */
+/* Finds the split units of skeleton units: in a .dwp file, or else in .dwo files. */
 #define _GNU_SOURCE /* asprintf */
-#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
-
-#include <dwarf.h>
 
 #include "debug_info.h"
 
-#define MOST_COPIED_BYTES (1ull << 30) /* of all .dwo files of a program */
-enum {
-	ID_OFFSET = 12, /* in a unit of DWARF 5, if it has no more than 4 GB */
-	HEADER_SIZE = 20,
-};
-
-enum dwo_directory {
-	BESIDE_PROGRAM,
-	IN_COMPILATION,
-	NR_DIRECTORIES,
-};
-
-struct dwo_view {
-	int target;
-	uint64_t copied;
-	struct elf_file file; /* the debug information of the program */
-	Dwarf *dwarf;	      /* NULL: not usable */
-};
-
-/* ---- the file ---- */
+#define MOST_BYTES (1ull << 30) /* of all .dwo files of a program */
 
 /*
  * Opens name in a directory, which may be relative to that of the program; NULL is that of the
@@ -57,213 +30,84 @@ static int open_in(const struct debug_info *info, const char *directory, const c
 	return fd;
 }
 
-static const char *name_of(Dwarf_Die *skeleton)
-{
-	const char *name = perch__debug_text(skeleton, DW_AT_dwo_name);
-
-	return name ? name : perch__debug_text(skeleton, DW_AT_GNU_dwo_name);
-}
-
-/* ---- the copy of a .dwo file ---- */
-
-static bool has_units(const struct section *section)
-{
-	return section->type == SHT_PROGBITS && !strcmp(section->name, ".debug_info.dwo");
-}
-
-static bool has_several(const struct elf_file *file)
-{
-	size_t nr = 0;
-
-	for (size_t i = 1; i < file->nr_sections; i++)
-		nr += has_units(&file->section[i]);
-	return nr > 1;
-}
-
-/* True if the section begins with the compile unit that has the id. */
-static bool is_wanted(const struct elf_file *file, const struct section *section, uint64_t id)
-{
-	uint16_t version;
-	uint64_t found;
-	char *header;
-	bool wanted;
-
-	if (section->size < HEADER_SIZE)
-		return false;
-	header = perch__elf_bytes(file, section->offset, HEADER_SIZE);
-	if (!header)
-		return false;
-	memcpy(&version, header + 4, sizeof(version));
-	memcpy(&found, header + ID_OFFSET, sizeof(found));
-	if (file->swapped) {
-		version = __builtin_bswap16(version);
-		found = __builtin_bswap64(found);
-	}
-	wanted = version == 5 && header[6] == DW_UT_split_compile && found == id;
-	free(header);
-	return wanted;
-}
-
-static size_t find_wanted(const struct elf_file *file, uint64_t id)
-{
-	for (size_t i = 1; i < file->nr_sections; i++)
-		if (has_units(&file->section[i]) && is_wanted(file, &file->section[i], id))
-			return i;
-	return 0;
-}
-
-/* Makes the other sections with units of a type that libdw does not read. */
-static int hide_others(const struct elf_file *copy, size_t wanted)
-{
-	uint32_t type = copy->swapped ? __builtin_bswap32(SHT_NOBITS) : SHT_NOBITS;
-
-	for (size_t i = 1; i < copy->nr_sections; i++) {
-		uint64_t at = copy->header.e_shoff + i * copy->header.e_shentsize +
-			      offsetof(Elf64_Shdr, sh_type); /* as in Elf32_Shdr */
-
-		if (i != wanted && has_units(&copy->section[i]) &&
-		    pwrite(copy->fd, &type, sizeof(type), (off_t)at) != sizeof(type))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Takes fd. Opens a file that libdw does not read. Returns 0, -ENODATA or another negative errno.
+/*
+ * GCC writes a section .debug_info.dwo for each type (DWARF 5 with -fdebug-types-section), before
+ * the one with the compile unit. Makes the next one the first one. Returns false after the last.
  */
-static int open_several(struct elf_file *file, int fd)
+static bool hide_first(struct elf_file *file)
 {
-	int rc = perch__elf_open(file, fd);
+	size_t index = perch__elf_section(file, ".debug_info.dwo", SHT_PROGBITS);
 
+	if (index)
+		file->section[index].name = "";
+	return perch__elf_section(file, ".debug_info.dwo", SHT_PROGBITS);
+}
+
+/* Takes the unit from one section with units of the file. */
+static int take_from(struct debug_info *info, struct elf_file *file, struct dwarf_unit *skeleton)
+{
+	static const struct dwarf_parts whole = { 0 };
+	struct dwarf_section *section = perch__calloc(NR_DWARF_SECTIONS, sizeof(*section));
+	int rc = section ? perch__dwarf_sections(section, file, ".dwo") : -ENOMEM;
+	uint64_t size = 0;
+
+	for (int id = 0; !rc && id < NR_DWARF_SECTIONS; id++)
+		size += section[id].size;
+	if (!rc && size > MOST_BYTES - info->dwo_bytes)
+		rc = -EFBIG;
+	if (!rc)
+		rc = perch__dwarf_load_sections(section);
 	if (!rc) {
-		rc = perch__elf_sections(file);
-		if (!rc && !has_several(file))
-			rc = -ENODATA;
-		if (rc)
-			perch__elf_close(file);
-	}
-	return rc == -ENOEXEC || rc == -EBADMSG ? -ENODATA : rc;
-}
-
-/* Makes a copy of the file the target. Returns 0, -ENODATA: the file does not have the unit, or
- * another negative errno. */
-static int make_target(struct dwo_view *view, struct elf_file *file, uint64_t id)
-{
-	struct elf_file copy;
-	size_t wanted;
-	int rc = file->size > MOST_COPIED_BYTES - view->copied ? -EFBIG
-							       : perch__elf_copy_debug(&copy, file);
-
-	if (rc)
+		rc = perch__dwarf_take_split(skeleton, section, true, &whole);
+		info->dwo_bytes += rc ? 0 : size;
 		return rc;
-	view->copied += copy.size < MOST_COPIED_BYTES - view->copied
-				? copy.size
-				: MOST_COPIED_BYTES - view->copied;
-	wanted = find_wanted(&copy, id);
-	rc = wanted ? hide_others(&copy, wanted) : -ENODATA;
-	if (!rc && dup3(copy.fd, view->target, O_CLOEXEC) < 0)
-		rc = -errno;
-	perch__elf_close(&copy);
-	return rc;
-}
-
-/* ---- the program ---- */
-
-static struct dwo_view *open_view(struct debug_info *info)
-{
-	struct dwo_view *view = perch__calloc(1, sizeof(*view));
-
-	if (!view)
-		return NULL;
-	/* any descriptor: it keeps its number until the copies take it */
-	view->target = fcntl(info->with_debug->fd, F_DUPFD_CLOEXEC, 0);
-	if (view->target < 0 || perch__split_redirect(&view->file, info->with_debug, view->target))
-		return view;
-	view->dwarf = PERCH__COUNTED_CALL(dwarf_begin_elf(view->file.elf, DWARF_C_READ, NULL));
-	if (!view->dwarf)
-		perch__elf_close(&view->file);
-	return view;
-}
-
-void perch__dwo_free(struct dwo_view *view)
-{
-	if (!view)
-		return;
-	if (view->dwarf) {
-		dwarf_end(view->dwarf);
-		perch__elf_close(&view->file);
 	}
-	if (view->target >= 0)
-		close(view->target);
-	free(view);
-}
-
-static bool find_split(Dwarf_Die *skeleton, Dwarf_Die *split)
-{
-	Dwarf_Die found;
-
-	if (dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, &found, NULL, NULL, NULL) || !found.cu)
-		return false;
-	*split = found;
-	return true;
+	if (section)
+		perch__dwarf_free_sections(section);
+	free(section);
+	return rc == -EBADMSG ? -ENODATA : rc;
 }
 
 /* Takes fd. Returns 0, -ENODATA: the file does not have the unit, or another negative errno. */
-static int open_copy(struct debug_info *info, int fd, Dwarf_Die *skeleton, uint64_t id,
-		     Dwarf_Die *split)
+static int take_from_file(struct debug_info *info, int fd, struct dwarf_unit *skeleton)
 {
 	struct elf_file file;
-	Dwarf_Die other;
-	int rc = open_several(&file, fd);
+	int rc = perch__elf_open(&file, fd);
 
 	if (rc)
-		return rc;
-	if (!info->dwo)
-		info->dwo = open_view(info);
-	rc = info->dwo && info->dwo->dwarf ? make_target(info->dwo, &file, id) : -ENOTSUP;
+		return rc == -ENOEXEC ? -ENODATA : rc;
+	rc = perch__elf_sections(&file) ? -ENODATA : 0;
+	if (!rc)
+		do
+			rc = take_from(info, &file, skeleton);
+		while (rc == -ENODATA && hide_first(&file));
 	perch__elf_close(&file);
-	if (rc)
-		return rc;
-	if (!dwarf_offdie(info->dwo->dwarf, dwarf_dieoffset(skeleton), &other) ||
-	    !find_split(&other, split))
-		return -ENODATA;
-	*skeleton = other;
-	return 0;
+	return rc;
 }
 
 /*
- * Opens the split unit in a .dwo file where libdw searches it: in the directory of the program, and
- * then in that of the compilation. Neither is opened if one is a FIFO, which libdw would wait for.
- * Returns 0, -ENOENT: there is no file, -ENODATA: a file does not have the unit, or another
- * negative errno.
+ * Opens the split unit in a .dwo file: in the directory of the program, or in that of the
+ * compilation. Returns 0, -ENOENT: there is no file, -ENODATA: a file does not have the unit, or
+ * another negative errno.
  */
-static int open_in_dwo(struct debug_info *info, Dwarf_Die *skeleton, uint64_t id, Dwarf_Die *split)
+static int open_in_dwo(struct debug_info *info, struct dwarf_unit *skeleton, const char *name)
 {
-	const char *name = name_of(skeleton);
-	int fd[NR_DIRECTORIES], rc = -ENOENT;
+	const char *const directory[] = { NULL, skeleton->directory };
+	int rc = -ENOENT;
 
-	if (!name)
-		return -ENODATA;
-	fd[BESIDE_PROGRAM] = open_in(info, NULL, name);
-	fd[IN_COMPILATION] = open_in(info, perch__debug_text(skeleton, DW_AT_comp_dir), name);
-	if (fd[BESIDE_PROGRAM] == -ENXIO || fd[IN_COMPILATION] == -ENXIO)
-		rc = -ENXIO;
-	else if (find_split(skeleton, split))
-		rc = 0;
-	for (size_t i = 0; i < NR_DIRECTORIES; i++) {
-		if (fd[i] >= 0 && rc && rc != -ENXIO)
-			rc = open_copy(info, fd[i], skeleton, id, split);
-		else if (fd[i] >= 0)
-			close(fd[i]);
-		else if (rc == -ENOENT)
-			rc = fd[i];
+	for (size_t i = 0; i < 2 && (rc == -ENOENT || rc == -ENODATA); i++) {
+		int fd = open_in(info, directory[i], name);
+		int found = fd < 0 ? fd : take_from_file(info, fd, skeleton);
+
+		/* a file of another unit may be beside the program */
+		if (found != -ENOENT)
+			rc = found;
 	}
 	return rc;
 }
 
-static void set_error(struct debug_info *info, Dwarf_Die *skeleton, int rc)
+static void set_error(struct debug_info *info, const char *name, int rc)
 {
-	const char *name = name_of(skeleton);
-
 	perch__set_symbol_error(
 		&info->error, "the file %s %s", name ? name : "without a name",
 		rc == -ENOENT ? "with its split debug information is missing; keep the .dwo files, "
@@ -272,16 +116,57 @@ static void set_error(struct debug_info *info, Dwarf_Die *skeleton, int rc)
 				 : "with its split debug information cannot be opened");
 }
 
-void perch__split_open(struct debug_info *info, Dwarf_Die *skeleton, uint64_t id, Dwarf_Die *split)
+static struct dwp *open_dwp_at(const struct debug_info *info, const char *path)
 {
+	struct dwp *dwp = NULL;
+
+	for (size_t i = 0; !dwp && i < info->nr_roots; i++)
+		dwp = perch__dwp_open(perch__open_regular(info->root[i], path));
+	return dwp;
+}
+
+/*
+ * Opens the file with the split units: beside the program, or below /usr/lib/debug. Servers of
+ * debuginfod do not have such files.
+ */
+static struct dwp *find_dwp(const struct debug_info *info)
+{
+	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
+	char path[PATH_MAX], id[2 * 20 + 2];
+	struct dwp *dwp = NULL;
+
+	if (info->dso->path[0] != '/')
+		return NULL;
+	if (snprintf(path, sizeof(path), "%s.dwp", info->dso->path) < (int)sizeof(path))
+		dwp = open_dwp_at(info, path);
+	if (!dwp && snprintf(path, sizeof(path), "/usr/lib/debug%s.dwp", info->dso->path) <
+			    (int)sizeof(path))
+		dwp = open_dwp_at(info, path);
+	if (!dwp && file->build_id_size >= 2) {
+		perch__build_id_path(file->build_id, (size_t)file->build_id_size, id);
+		snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.dwp", id);
+		dwp = open_dwp_at(info, path);
+	}
+	return dwp;
+}
+
+void perch__split_open(void *context, struct dwarf_unit *skeleton)
+{
+	struct debug_info *info = context;
+	const char *name = NULL;
 	int rc;
 
+	if (!info->searched_dwp)
+		info->dwp = find_dwp(info);
+	info->searched_dwp = true;
 	if (!info->dwp) {
-		rc = open_in_dwo(info, skeleton, id, split);
+		perch__dwarf_value_text(skeleton->dwarf, skeleton, &skeleton->split_name, &name);
+		rc = name ? open_in_dwo(info, skeleton, name) : -ENODATA;
 		if (rc)
-			set_error(info, skeleton, rc);
-	} else if (!perch__dwp_select(info->dwp, id) || !find_split(skeleton, split))
+			set_error(info, name, rc);
+	} else if (perch__dwp_take(info->dwp, skeleton)) {
 		perch__set_symbol_error(&info->error,
 					"its .dwp file lacks a part of its debug information; make "
 					"it again");
+	}
 }

@@ -232,7 +232,7 @@ int main()
 
 
 def split_types():
-    """A .dwo file whose first units are types, which libdw does not read by itself, and a .dwp file of it."""
+    """A .dwo file whose first units are types, and a .dwp file of it."""
     with open("types.cc", "w", encoding="ascii") as file:
         file.write(TYPES)
     options = ["g++", "-O2", "-g", "-gdwarf-5", "-gsplit-dwarf", "-fdebug-types-section"]

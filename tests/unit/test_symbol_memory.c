@@ -22,7 +22,6 @@ enum { MAX_ALLOCATIONS = 1 << 20 };
 /* ---- an allocator that fails ---- */
 
 static long left = -1; /* allocations before the first one that fails; negative: none does */
-static bool used_libdw;
 
 /* After the first one, all fail. */
 static bool fails(void)
@@ -36,19 +35,11 @@ static bool fails(void)
 }
 
 void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-void *__real_dwarf_begin_elf(void *elf, int command, void *group);
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-void *__wrap_dwarf_begin_elf(void *elf, int command, void *group);
 
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
 	return fails() ? MAP_FAILED : __real_mmap(at, size, protection, flags, fd, offset);
-}
-
-void *__wrap_dwarf_begin_elf(void *elf, int command, void *group)
-{
-	used_libdw = true;
-	return __real_dwarf_begin_elf(elf, command, group);
 }
 
 /* ---- a function of this program ---- */
@@ -107,8 +98,8 @@ static int look_up(const struct perch_dso *dso, uint64_t from, long nr_allocatio
 	return nr < 0 ? nr : found;
 }
 
-/* libdw crashes without memory, so it does not get what the own reader has no memory for. */
-static void does_not_use_libdw_without_memory(void **state)
+/* A lack of memory is not taken for damage. */
+static void reports_a_lack_of_memory(void **state)
 {
 	char path[] = "/proc/self/exe", *file = realpath(path, NULL);
 	const struct perch_dso dso = { .kind = PERCH_DSO_FILE, .path = file };
@@ -118,14 +109,10 @@ static void does_not_use_libdw_without_memory(void **state)
 
 	(void)state;
 	dl_iterate_phdr(find_offset, &offset);
-	if (look_up(&dso, offset, -1) != 1 || used_libdw) {
-		free(file);
-		skip(); /* the own reader does not read what the compiler writes */
-	}
+	assert_int_equal(look_up(&dso, offset, -1), 1);
 	while (nr < MAX_ALLOCATIONS) {
 		int found = look_up(&dso, offset, nr);
 
-		assert_false(used_libdw);
 		if (found == 1)
 			break;
 		without_memory += found == -ENOMEM;
@@ -139,7 +126,7 @@ static void does_not_use_libdw_without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(does_not_use_libdw_without_memory),
+		cmocka_unit_test(reports_a_lack_of_memory),
 	};
 
 	outer_function();

@@ -124,3 +124,85 @@ int perch__elf_load_section(const struct perch__elf *elf, const struct perch__el
 	return perch__elf_load(elf, bytes, section->offset, section->size,
 			       most < SIZE_MAX / 2 ? most : SIZE_MAX / 2);
 }
+
+/* ---- symbols and relocations ---- */
+
+static size_t extended_of(const struct perch__elf *elf, size_t section)
+{
+	for (size_t i = 1; i < elf->nr_sections; i++)
+		if (elf->section[i].type == SHT_SYMTAB_SHNDX && elf->section[i].link == section)
+			return i;
+	return 0;
+}
+
+int perch__elf_symbols_load(struct perch__elf_symbols *symbols, const struct perch__elf *elf,
+			    size_t section)
+{
+	size_t extended = extended_of(elf, section), size;
+	int rc;
+
+	*symbols = (struct perch__elf_symbols){ .elf = elf };
+	rc = perch__elf_load_section(elf, &elf->section[section], MOST_SECTION_BYTES,
+				     &symbols->bytes, &size);
+	if (rc)
+		return rc;
+	symbols->nr = size / PERCH__ELF_SIZE(elf, Sym);
+	if (extended && !perch__elf_load_section(elf, &elf->section[extended], MOST_SECTION_BYTES,
+						 &symbols->extended, &size))
+		symbols->nr_extended = size / 4;
+	return 0;
+}
+
+void perch__elf_symbols_clear(struct perch__elf_symbols *symbols)
+{
+	free(symbols->bytes);
+	free(symbols->extended);
+	*symbols = (struct perch__elf_symbols){ 0 };
+}
+
+bool perch__elf_symbol(const struct perch__elf_symbols *symbols, size_t number,
+		       struct perch__elf_symbol *symbol)
+{
+	const struct perch__elf *elf = symbols->elf;
+	const unsigned char *one = symbols->bytes + number * PERCH__ELF_SIZE(elf, Sym);
+	uint8_t info;
+
+	if (number >= symbols->nr)
+		return false;
+	info = PERCH__ELF_FIELD(elf, one, Sym, st_info);
+	*symbol = (struct perch__elf_symbol){
+		.name = PERCH__ELF_FIELD(elf, one, Sym, st_name),
+		.section = PERCH__ELF_FIELD(elf, one, Sym, st_shndx),
+		.type = info & 15,
+		.binding = info >> 4,
+		.visibility = PERCH__ELF_FIELD(elf, one, Sym, st_other) & 3,
+		.value = PERCH__ELF_FIELD(elf, one, Sym, st_value),
+		.size = PERCH__ELF_FIELD(elf, one, Sym, st_size),
+	};
+	if (symbol->section == SHN_XINDEX && number < symbols->nr_extended)
+		symbol->section = perch__elf_word(elf, symbols->extended + 4 * number, 4);
+	else if (symbol->section >= SHN_LORESERVE && symbol->section != SHN_ABS)
+		symbol->section = SHN_UNDEF;
+	return true;
+}
+
+struct perch__elf_relocation perch__elf_relocation(const struct perch__elf *elf,
+						   const unsigned char *table, size_t index,
+						   bool addend)
+{
+	size_t size = addend ? PERCH__ELF_SIZE(elf, Rela) : PERCH__ELF_SIZE(elf, Rel);
+	const unsigned char *one = table + index * size;
+	uint64_t info = PERCH__ELF_FIELD(elf, one, Rel, r_info);
+	struct perch__elf_relocation result = {
+		.offset = PERCH__ELF_FIELD(elf, one, Rel, r_offset),
+		.type = (uint32_t)(elf->wide ? ELF64_R_TYPE(info) : ELF32_R_TYPE(info)),
+		.symbol = (uint32_t)(elf->wide ? ELF64_R_SYM(info) : ELF32_R_SYM((uint32_t)info)),
+	};
+
+	if (addend)
+		result.addend = elf->wide ? (int64_t)perch__elf_word(
+						    elf, one + offsetof(Elf64_Rela, r_addend), 8)
+					  : (int32_t)perch__elf_word(
+						    elf, one + offsetof(Elf32_Rela, r_addend), 4);
+	return result;
+}

@@ -12,7 +12,8 @@
 
 #include <dwarf.h>
 
-#include "debug_info.h"
+#include "libdw_frames.h"
+#include "symbol/dwarf.h"
 
 enum {
 	MAX_NESTING = 256,	    /* of entries that are visited */
@@ -67,7 +68,7 @@ struct source_path {
 
 /* ---- units ---- */
 
-static int add_unit_ranges(struct debug_info *info, Dwarf_Die *die, uint32_t unit)
+static int add_unit_ranges(struct libdw *info, Dwarf_Die *die, uint32_t unit)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
@@ -95,7 +96,7 @@ static int by_start(const void *left, const void *right)
 	return (a->unit > b->unit) - (a->unit < b->unit);
 }
 
-int perch__debug_units(struct debug_info *info)
+int libdw_units(struct libdw *info)
 {
 	Dwarf_CU *cu = NULL;
 	uint8_t type;
@@ -117,7 +118,7 @@ int perch__debug_units(struct debug_info *info)
 	return 0;
 }
 
-void perch__debug_free_units(struct debug_info *info)
+void libdw_free_units(struct libdw *info)
 {
 	for (size_t i = 0; i < info->nr_units; i++) {
 		free(info->unit[i].function);
@@ -130,10 +131,10 @@ void perch__debug_free_units(struct debug_info *info)
 		free(info->path[i].path);
 	free(info->path);
 	perch__hash_clear(&info->by_path);
-	perch__debug_free_names(info);
+	libdw_free_names(info);
 }
 
-static struct unit *find_unit(struct debug_info *info, uint64_t address)
+static struct unit *find_unit(struct libdw *info, uint64_t address)
 {
 	size_t low = 0, high = info->nr_ranges;
 
@@ -218,7 +219,7 @@ static int add_functions(struct unit *unit, Dwarf_Die *parent, enum search searc
 		}
 		if (!rc && inside && dwarf_haschildren(&die) > 0)
 			rc = add_functions(unit, &die, search, depth + 1);
-	} while (!rc && perch__debug_next_entry(&die));
+	} while (!rc && libdw_next_entry(&die));
 	return rc;
 }
 
@@ -284,28 +285,29 @@ static bool is_of_gcc(Dwarf_Die *die)
 	return producer && !strncmp(producer, "GNU C", 5);
 }
 
-static void list_unit(struct debug_info *info, struct unit *unit)
+static void list_unit(struct unit *unit)
 {
-	uint64_t id;
+	Dwarf_Die split = { 0 };
 	uint8_t type;
 
 	unit->listed = true;
-	if (!dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, &id, NULL, NULL) &&
+	if (!dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
 	    type == DW_UT_skeleton) {
-		perch__split_open(info, &unit->die, id, &unit->entries);
-		unit->lacks_functions = unit->entries.addr == unit->die.addr;
+		if (split.cu)
+			unit->entries = split;
+		unit->lacks_functions = !split.cu;
 	}
 	if (dwarf_getsrcfiles(&unit->entries, &unit->files, &unit->nr_files))
 		unit->nr_files = 0;
 	list_functions(unit, is_of_gcc(&unit->entries) ? SEARCH_TOP : SEARCH_NAMESPACES);
 }
 
-static struct function *find_function(struct debug_info *info, struct unit *unit, uint64_t address)
+static struct function *find_function(struct unit *unit, uint64_t address)
 {
 	struct function *function;
 
 	if (!unit->listed)
-		list_unit(info, unit);
+		list_unit(unit);
 	function = search_function(unit, address);
 	if (function || unit->all_listed)
 		return function;
@@ -378,7 +380,7 @@ static int add_inlined(struct unit *unit, Dwarf_Die *parent, int depth)
 		default:
 			break;
 		}
-	} while (!rc && perch__debug_next_entry(&die));
+	} while (!rc && libdw_next_entry(&die));
 	return rc;
 }
 
@@ -417,7 +419,7 @@ static bool same_path(const void *items, uint32_t index, const void *key)
 }
 
 /* Returns the path of a file with the directory of its unit, which may be NULL. */
-static const char *path_of(struct debug_info *info, const struct unit *unit, const char *file)
+static const char *path_of(struct libdw *info, const struct unit *unit, const char *file)
 {
 	Dwarf_Die die = unit->die;
 	Dwarf_Attribute attribute;
@@ -457,7 +459,7 @@ static bool get_number(Dwarf_Die *die, unsigned name, uint64_t *number)
 }
 
 /* Sets the position of the call of an inlined function. */
-static void set_call(struct debug_info *info, const struct unit *unit, Dwarf_Die *die,
+static void set_call(struct libdw *info, const struct unit *unit, Dwarf_Die *die,
 		     struct debug_frame *frame)
 {
 	uint64_t number;
@@ -468,7 +470,7 @@ static void set_call(struct debug_info *info, const struct unit *unit, Dwarf_Die
 		frame->line = (uint32_t)number;
 }
 
-static void set_line(struct debug_info *info, struct unit *unit, uint64_t address,
+static void set_line(struct libdw *info, struct unit *unit, uint64_t address,
 		     struct debug_frame *frame)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
@@ -482,7 +484,7 @@ static void set_line(struct debug_info *info, struct unit *unit, uint64_t addres
 }
 
 /* The line of an address in a unit, in no function that is listed. Returns 1 if there is one. */
-static size_t find_line_only(struct debug_info *info, struct unit *unit, uint64_t address,
+static size_t find_line_only(struct libdw *info, struct unit *unit, uint64_t address,
 			     struct debug_frame *frame)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
@@ -498,8 +500,8 @@ static size_t find_line_only(struct debug_info *info, struct unit *unit, uint64_
 	return frame->file != NULL;
 }
 
-size_t perch__debug_libdw_frames(struct debug_info *info, uint64_t address,
-				 struct debug_frame frame[MAX_DEBUG_FRAMES])
+size_t libdw_frames(struct libdw *info, uint64_t address,
+		    struct debug_frame frame[MAX_DEBUG_FRAMES])
 {
 	Dwarf_Die *die[MAX_DEBUG_FRAMES]; /* outermost first */
 	struct function *function = NULL;
@@ -508,7 +510,7 @@ size_t perch__debug_libdw_frames(struct debug_info *info, uint64_t address,
 
 	unit = find_unit(info, address);
 	if (unit)
-		function = find_function(info, unit, address);
+		function = find_function(unit, address);
 	if (!function)
 		return unit ? find_line_only(info, unit, address, &frame[0]) : 0;
 	if (!function->listed)
@@ -527,8 +529,7 @@ size_t perch__debug_libdw_frames(struct debug_info *info, uint64_t address,
 		i++;
 	}
 	for (size_t i = 0; i < nr; i++) {
-		frame[i] = (struct debug_frame){ .function =
-							 perch__debug_name(info, die[nr - 1 - i]) };
+		frame[i] = (struct debug_frame){ .function = libdw_name(info, die[nr - 1 - i]) };
 		if (i)
 			set_call(info, unit, die[nr - i], &frame[i]);
 	}

@@ -7,14 +7,14 @@
 
 #include <dwarf.h>
 
-#include "debug_info.h"
+#include "libdw_frames.h"
 
 struct unit_scopes {
 	Dwarf_CU *unit;
 	struct scopes *scopes;
 };
 
-bool perch__debug_next_entry(Dwarf_Die *die)
+bool libdw_next_entry(Dwarf_Die *die)
 {
 	Dwarf_Die next;
 
@@ -35,7 +35,7 @@ static struct scope_key key_of(const Dwarf_Die *die)
 	return (struct scope_key){ die->cu, (uintptr_t)die->addr };
 }
 
-const char *perch__debug_text(Dwarf_Die *die, unsigned name)
+const char *libdw_text(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attribute;
 
@@ -61,10 +61,10 @@ static int describe(void *context, struct scope_key key, struct scope_entry *ent
 	(void)context;
 	*entry = (struct scope_entry){ 0 };
 	entry->tag = (unsigned)dwarf_tag(&die);
-	entry->name = perch__debug_text(&die, DW_AT_name);
-	entry->linkage_name = perch__debug_text(&die, DW_AT_linkage_name);
+	entry->name = libdw_text(&die, DW_AT_name);
+	entry->linkage_name = libdw_text(&die, DW_AT_linkage_name);
 	if (!entry->linkage_name)
-		entry->linkage_name = perch__debug_text(&die, DW_AT_MIPS_linkage_name);
+		entry->linkage_name = libdw_text(&die, DW_AT_MIPS_linkage_name);
 	if (!find_reference(&die, DW_AT_abstract_origin, &entry->declaration) &&
 	    !find_reference(&die, DW_AT_specification, &entry->declaration))
 		find_reference(&die, DW_AT_extension, &entry->declaration);
@@ -107,7 +107,7 @@ static bool same_unit(const void *items, uint32_t index, const void *key)
 
 static int scopes_of(void *context, void *unit, struct scopes **scopes)
 {
-	struct debug_info *info = context;
+	struct libdw *info = context;
 	uint64_t hash = perch__hash_integer(info->names.by_entry.seed, (uintptr_t)unit);
 	uint32_t index =
 		perch__hash_find(&info->scopes_by_unit, hash, same_unit, info->scopes, unit);
@@ -143,7 +143,7 @@ static int list(void *context, void *unit, struct scopes *scopes, uint64_t start
 		return 0;
 	do {
 		at = die;
-		more = perch__debug_next_entry(&die);
+		more = libdw_next_entry(&die);
 		if (perch__is_scope((unsigned)dwarf_tag(&at)) && dwarf_haschildren(&at) > 0)
 			rc = perch__scopes_add(
 				scopes, (uintptr_t)at.addr,
@@ -163,7 +163,7 @@ static unsigned language_of(void *context, void *unit)
 	return language <= UINT16_MAX ? (unsigned)language : 0;
 }
 
-const char *perch__debug_name(struct debug_info *info, Dwarf_Die *die)
+const char *libdw_name(struct libdw *info, Dwarf_Die *die)
 {
 	static const struct scope_reader reader = { describe, position, scopes_of, list,
 						    language_of };
@@ -181,7 +181,7 @@ const char *perch__debug_name(struct debug_info *info, Dwarf_Die *die)
 	return name;
 }
 
-void perch__debug_free_names(struct debug_info *info)
+void libdw_free_names(struct libdw *info)
 {
 	perch__scope_names_free(&info->names);
 	for (size_t i = 0; i < info->nr_scopes; i++) {
