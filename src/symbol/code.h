@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Code of DSOs: code.c finds it, code_elf.c reads it from files, code_kernel.c that of the kernel.
+/* Code of DSOs: code.c finds it, elf/code_elf.c reads it from files, kernel/code_kernel.c that of
+ * the kernel.
  */
 #ifndef PERCH_SYMBOL_CODE_H
 #define PERCH_SYMBOL_CODE_H

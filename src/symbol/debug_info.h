@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug information of a DSO: debug_info.c opens it, split_units.c its split units. dwarf.h finds
- * inlined functions and lines.
+ * Debug information of a DSO: debug_info.c opens it, dwarf/split_units.c its split units.
+ * dwarf/dwarf.h finds inlined functions and lines.
  */
 #ifndef PERCH_SYMBOL_DEBUG_INFO_H
 #define PERCH_SYMBOL_DEBUG_INFO_H
@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "dwp.h"
+#include "symbol/dwarf/dwp.h"
 
 struct debug_info {
 	const struct sources *sources;

@@ -1,6 +1,73 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbol tables, the ELF and kallsyms files that they are read from, and how these files are found.
+ * From a DSO and an offset to functions, with inlined ones and lines. A table of functions is read
+ * when its DSO is first needed, and names are demangled when first shown. A recorded build id
+ * decides which file was mapped; without one, device and inode verify a file, and another file
+ * that can be the mapped one is used and has the state "unverified". The kernel of this machine is
+ * not used for a recording of another one. Files are not trusted: offsets and sizes are checked
+ * against the file.
+ *
+ * The debug information of a DSO is opened when frames of an address in it are first asked for. Of
+ * all units only the addresses are decoded, of a unit with an address its functions, of a function
+ * with an address what is inlined in it. dwarf/dwarf.h describes the reader. A file calls only
+ * files below its own:
+ *
+ *	caller.c			the function of a return address, for exports
+ *	code.c				the code of a DSO
+ *	frames.c			the functions at an offset
+ *	names/dso_name.c		displayed names of DSOs
+ *	opened_files.c			opens files of DSOs for programs
+ *	symbols.c			the handle of all tables
+ *	names/symbol_name.c		displayed names of functions
+ *	recorded.c			functions that the recording has itself
+ *	kinds/kinds.c			the kinds of DSOs; each is one file with one interface
+ *	  kinds/kernel.c		  the kernel without its modules
+ *	  kinds/module.c		  its modules
+ *	  kinds/file.c			  files that programs map
+ *	  kinds/jit.c			  code of JIT compilers that write a jitdump
+ *	  kinds/memory.c		  memory without a file, with a perf map or not
+ *	  kinds/vdso.c			  the vdso
+ *	  kinds/bpf.c			  code that the kernel generates
+ *	debug_info.c			opens the debug information of a DSO
+ *	  dwarf/split_units.c		  finds the split units of skeleton units
+ *	  dwarf/dwp.c			  the index of a .dwp file
+ *	  dwarf/dwarf_split.c		  split units
+ *	  dwarf/dwarf_frames.c		  inlined functions, and the frames of an address
+ *	  dwarf/dwarf_names.c		  entries that names are made of
+ *	  dwarf/dwarf_units.c		  units and their functions
+ *	  dwarf/dwarf_lines.c		  line tables
+ *	    dwarf/dwarf_line_header.c	    their headers
+ *	    dwarf/dwarf_line_program.c	    their programs
+ *	  dwarf/dwarf_entries.c		  attributes of an entry
+ *	  dwarf/dwarf_abbreviations.c	  abbreviations
+ *	  dwarf/dwarf_walk.c		  passes over entries by their size
+ *	  dwarf/scopes.c		  names from the scopes around an entry
+ *	  dwarf/dwarf_sections.c	  bytes of sections, read when they are needed
+ *	  elf/elf_relocate.c		  relocates the sections of kernel modules
+ *	kernel/code_kernel.c		the code of the kernel
+ *	kernel/kallsyms.c		functions of /proc/kallsyms or a copy
+ *	  kernel/kallsyms_cache.c	  those of this kernel, in a file
+ *	  kernel/module_file.c		  files of kernel modules, and where their code is
+ *	  kernel/vmlinux.c		  the ELF file of the kernel
+ *	kernel/bpf_lines.c		source lines of BPF programs
+ *	load_file.c			opens the file of a DSO and loads its table
+ *	perf_map.c			functions of map files, which grow
+ *	  mapped_file.c			  opens the file that a process mapped
+ *	  elf/misfit.c			  whether a file can be that file
+ *	debuginfod.c			files from servers, once per build id and with a time limit
+ *	files.c				build ids, the build id cache, separate debug files
+ *	elf/elf_symbols.c		functions of ELF symbol tables
+ *	elf/go_functions.c		finds the table of the Go runtime in stripped programs
+ *	  elf/go_table.c		  reads it
+ *	table.c				the functions of a DSO, by offset
+ *	names/demangle.c		demangles, with limits on time and memory
+ *	  names/demangle_languages.c	  OCaml, Java and D
+ *	elf/elf_compressed.c		files that are compressed, and .gnu_debugdata
+ *	elf/code_elf.c			code of ELF files, and the data in it
+ *	elf/elf.c			ELF files
+ *	decompress_thread.c		decompresses parts of files while symbols are looked up
+ *	store.c				symbols and texts that live as long as the handle
+ *	error.c				why a DSO has no symbols
  */
 #ifndef PERCH_SYMBOL_INTERNAL_H
 #define PERCH_SYMBOL_INTERNAL_H
@@ -85,7 +152,7 @@ static inline bool perch__table_has_functions(const struct table *table)
 }
 void perch__table_free(struct table *table);
 
-/* ---- elf.c: an ELF file, opened and checked ---- */
+/* ---- elf/elf.c: an ELF file, opened and checked ---- */
 
 struct section {
 	const char *name; /* lives as long as the file */
@@ -145,7 +212,7 @@ bool perch__elf_has_offsets(const struct elf_file *file);
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 			   const struct section *section);
 
-/* ---- elf_compressed.c ---- */
+/* ---- elf/elf_compressed.c ---- */
 
 /*
  * Opens the ELF file that is compressed in .gnu_debugdata: the symbol table that stripping removed.
@@ -158,7 +225,7 @@ int perch__elf_open_mini(struct elf_file *mini, const struct elf_file *file);
  * Takes fd. Returns the same. */
 int perch__elf_open_compressed(struct elf_file *file, int fd);
 
-/* ---- elf_relocate.c ---- */
+/* ---- elf/elf_relocate.c ---- */
 
 /*
  * Relocates the bytes of a section of a relocatable file. A section with code is at the address
@@ -167,7 +234,7 @@ int perch__elf_open_compressed(struct elf_file *file, int fd);
  */
 int perch__elf_relocate(const struct elf_file *file, size_t index, uint8_t *bytes, uint64_t size);
 
-/* ---- elf_symbols.c ---- */
+/* ---- elf/elf_symbols.c ---- */
 
 /*
  * Adds the functions of the symbol table in section `index` of file. mapped: the file whose
@@ -179,7 +246,7 @@ int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
 /* Adds a function name@plt for each PLT stub. */
 int perch__elf_plt(struct table *table, struct elf_file *file);
 
-/* ---- go_functions.c: the function table of the Go runtime ---- */
+/* ---- elf/go_functions.c: the function table of the Go runtime ---- */
 
 /*
  * Adds the functions of a program in Go, also of a stripped one; none if its table is damaged.
@@ -261,7 +328,7 @@ struct statx_timestamp;
 /* A time of a file in ns since 1970. */
 uint64_t perch__ns_of(const struct statx_timestamp *time);
 
-/* ---- module_file.c: files of kernel modules ---- */
+/* ---- kernel/module_file.c: files of kernel modules ---- */
 
 enum { MODULE_NAME_SIZE = 64 };
 /* The name of a path: "/lib/modules/.../snd-hda.ko.xz" and "[snd_hda]" are both snd_hda. */
@@ -319,7 +386,7 @@ int perch__open_debuginfod(struct elf_file *debug, struct debuginfod *debuginfod
 			   const struct perch_dso *dso, const struct elf_file *file,
 			   struct symbol_error *error);
 
-/* ---- load_file.c, kallsyms.c: load the table of a DSO ---- */
+/* ---- load_file.c, kernel/kallsyms.c: load the table of a DSO ---- */
 
 struct kallsyms;
 struct debuginfod;
@@ -381,8 +448,8 @@ static inline uint64_t perch__kernel_shift(uint64_t recorded, uint64_t text, uin
 	return by_text;
 }
 /*
- * vmlinux.c: from the file of sources->vmlinux_path, or from one with the recorded build id. If
- * there is none, error stays as it is.
+ * kernel/vmlinux.c: from the file of sources->vmlinux_path, or from one with the recorded build id.
+ * If there is none, error stays as it is.
  */
 int perch__load_vmlinux(struct table *table, const struct sources *sources,
 			const struct perch_dso *dso, struct symbol_error *error,
@@ -408,7 +475,7 @@ int perch__open_shared_debug_of(const struct sources *sources, const struct perc
 				uint8_t build_id[20], size_t *size);
 void perch__kallsyms_free(struct kallsyms *list);
 
-/* ---- kallsyms_cache.c ---- */
+/* ---- kernel/kallsyms_cache.c ---- */
 
 /*
  * Finds the function of the kernel around an address: an entry of a table, or NULL. Returns 0, or
@@ -426,7 +493,7 @@ void perch__kallsyms_cache_leave(const struct kallsyms_cache *cache, const struc
 int perch__open_vmlinux(struct elf_file *file, const struct sources *sources,
 			const struct perch_dso *dso, uint64_t *shift);
 
-/* ---- bpf_lines.c: source lines of the functions of BPF programs ---- */
+/* ---- kernel/bpf_lines.c: source lines of the functions of BPF programs ---- */
 
 struct bpf_lines;
 /* Returns NULL if the recording has no lines of the function that is the DSO, or out of memory. */
@@ -435,7 +502,7 @@ struct bpf_lines *perch__bpf_lines_open(const struct sources *sources, const str
 bool perch__bpf_line(const struct bpf_lines *lines, uint64_t address, const char **file,
 		     uint32_t *line);
 
-/* ---- debug_info.c, inlines.c: debug information of a DSO ---- */
+/* ---- debug_info.c: debug information of a DSO ---- */
 
 struct debug_info;
 /* Texts live as long as the debug information. */
@@ -503,7 +570,7 @@ struct proof perch__perf_map_proof(const struct sources *sources);
 uint64_t perch__perf_map_damaged(const struct perf_map *map);
 void perch__perf_map_free(struct perf_map *map);
 
-/* ---- demangle.c ---- */
+/* ---- names/demangle.c ---- */
 
 /*
  * Returns the demangled name, which the caller frees. Returns NULL if the name is not mangled, if
@@ -515,7 +582,7 @@ char *perch__demangle_type(const char *name);
 /* With the types of the parameters, and of the result if it is in the mangled name. C++ only. */
 char *perch__demangle_parameters(const char *name, bool with_result);
 
-/* ---- demangle_languages.c ---- */
+/* ---- names/demangle_languages.c ---- */
 
 /* The same for names of OCaml, Java and D; perch__demangle() calls it. */
 char *perch__demangle_language(const char *name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The handle of all symbol tables, and what symbols.c, frames.c, dso_name.c and symbol_name.c
- * share. */
+/* The handle of all symbol tables, and what symbols.c, frames.c, names/dso_name.c and
+ * names/symbol_name.c share. */
 #ifndef PERCH_SYMBOL_SYMBOLS_H
 #define PERCH_SYMBOL_SYMBOLS_H
 

@@ -13,7 +13,7 @@
 #include <dwarf.h>
 
 #include "libdw_frames.h"
-#include "symbol/dwarf.h"
+#include "symbol/dwarf/dwarf.h"
 
 enum {
 	MAX_NESTING = 256,	    /* of entries that are visited */

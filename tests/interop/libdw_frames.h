@@ -5,7 +5,7 @@
 
 #include <elfutils/libdw.h>
 
-#include "symbol/scopes.h"
+#include "symbol/dwarf/scopes.h"
 
 struct unit;
 struct unit_range;

@@ -4,7 +4,7 @@
  * compare: the architecture of the file, and the segments that the kernel or the dynamic linker
  * mapped. The record of a mapping has offset and length of the code.
  */
-#include "internal.h"
+#include "symbol/internal.h"
 
 #ifndef EM_LOONGARCH
 #define EM_LOONGARCH 258

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "debug_info.h"
+#include "symbol/debug_info.h"
 
 #define MOST_BYTES (1ull << 30) /* of all .dwo files of a program */
 

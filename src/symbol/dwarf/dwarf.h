@@ -18,7 +18,7 @@
 #define PERCH_SYMBOL_DWARF_H
 
 #include "base/files/cursor.h"
-#include "decompress_thread.h"
+#include "symbol/decompress_thread.h"
 #include "scopes.h"
 
 /* ---- dwarf_sections.c ---- */

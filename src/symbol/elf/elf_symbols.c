@@ -2,7 +2,7 @@
 /* Reads functions from ELF symbol tables, and the stubs of the procedure linkage table (PLT). */
 
 #include "base/files/elf_section.h"
-#include "internal.h"
+#include "symbol/internal.h"
 
 #define MOST_BYTES (1ull << 30)
 

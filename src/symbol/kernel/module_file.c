@@ -11,7 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "symbol/internal.h"
 
 enum { MOST_INFO = 1 << 20, MOST_RELEASE = 128 };
 

@@ -4,7 +4,7 @@
  * not remove this table, because the runtime needs it.
  */
 #include "go_table.h"
-#include "internal.h"
+#include "symbol/internal.h"
 
 enum {
 	MOST_BYTES = 1 << 28, /* of a segment: the tables of the largest programs have 100 MB */

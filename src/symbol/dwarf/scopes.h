@@ -7,7 +7,7 @@
 #ifndef PERCH_SYMBOL_SCOPES_H
 #define PERCH_SYMBOL_SCOPES_H
 
-#include "internal.h"
+#include "symbol/internal.h"
 
 /* An entry. at: its offset; it increases in a unit. */
 struct scope_key {

@@ -7,7 +7,7 @@
 
 #include "base/files/io.h"
 #include "base/memory.h"
-#include "internal.h"
+#include "symbol/internal.h"
 
 static bool in_file(const struct elf_file *file, uint64_t offset, uint64_t size)
 {

@@ -5,7 +5,7 @@
  */
 #include "base/files/elf_section.h"
 #include "base/memory.h"
-#include "internal.h"
+#include "symbol/internal.h"
 
 #define MOST_BYTES (1ull << 30)
 

@@ -2,7 +2,7 @@
 /* Code of ELF files: the bytes, and where there are data or Thumb instructions between them. */
 #include <stdlib.h>
 
-#include "code.h"
+#include "symbol/code.h"
 
 enum {
 	SYMBOLS_PER_READ = 1024,

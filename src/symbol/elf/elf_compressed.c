@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "symbol/internal.h"
 
 #define MOST_MINI_BYTES	  (256ull << 20)
 #define MOST_MODULE_BYTES (1ull << 30)
