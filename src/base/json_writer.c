@@ -6,15 +6,27 @@
 
 #define MAX_EXACT (1ull << 53)
 
+static void put_indentation(const struct perch__json_writer *json)
+{
+	if (!json->indented)
+		return;
+	perch__output_char(json->out, '\n');
+	perch__output_spaces(json->out, 2 * json->depth);
+}
+
 void perch__json_key(struct perch__json_writer *json, const char *name)
 {
 	if (json->not_empty[json->depth])
 		perch__output_char(json->out, ',');
 	json->not_empty[json->depth] = true;
+	if (json->depth)
+		put_indentation(json);
 	if (json->array[json->depth])
 		return;
 	perch__json_string(json, name ? name : "", name ? strlen(name) : 0);
 	perch__output_char(json->out, ':');
+	if (json->indented)
+		perch__output_char(json->out, ' ');
 }
 
 static void begin(struct perch__json_writer *json, bool array)
@@ -37,8 +49,12 @@ void perch__json_begin_array(struct perch__json_writer *json)
 
 void perch__json_end(struct perch__json_writer *json)
 {
-	perch__output_char(json->out, json->array[json->depth] ? ']' : '}');
+	bool array = json->array[json->depth], not_empty = json->not_empty[json->depth];
+
 	json->depth--;
+	if (not_empty)
+		put_indentation(json);
+	perch__output_char(json->out, array ? ']' : '}');
 }
 
 static void quote_if(struct perch__output *out, bool quoted)
@@ -133,6 +149,71 @@ void perch__json_string(struct perch__json_writer *json, const char *text, size_
 		length -= character.size;
 	}
 	quote_if(out, true);
+}
+
+void perch__json_put_text(struct perch__json_writer *json, const char *name, const char *text)
+{
+	perch__json_key(json, name);
+	perch__json_string(json, text, strlen(text));
+}
+
+void perch__json_put_number(struct perch__json_writer *json, const char *name, uint64_t number)
+{
+	perch__json_key(json, name);
+	perch__json_number(json, number);
+}
+
+void perch__json_put_signed(struct perch__json_writer *json, const char *name, int64_t number)
+{
+	perch__json_key(json, name);
+	perch__json_signed(json, number);
+}
+
+void perch__json_put_hex(struct perch__json_writer *json, const char *name, uint64_t number)
+{
+	perch__json_key(json, name);
+	perch__json_hex(json, number);
+}
+
+void perch__json_put_integer(struct perch__json_writer *json, const char *name, uint64_t number)
+{
+	perch__json_key(json, name);
+	perch__output_number(json->out, number);
+}
+
+void perch__json_put_flag(struct perch__json_writer *json, const char *name, bool flag)
+{
+	perch__json_key(json, name);
+	perch__output_text(json->out, flag ? "true" : "false");
+}
+
+void perch__json_put_null(struct perch__json_writer *json, const char *name)
+{
+	perch__json_key(json, name);
+	perch__output_text(json->out, "null");
+}
+
+void perch__json_put_object(struct perch__json_writer *json, const char *name)
+{
+	perch__json_key(json, name);
+	perch__json_begin_object(json);
+}
+
+void perch__json_put_array(struct perch__json_writer *json, const char *name)
+{
+	perch__json_key(json, name);
+	perch__json_begin_array(json);
+}
+
+void perch__json_print_string(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
 }
 
 int perch__json_trace_field(void *context, const struct perch_field *field)

@@ -117,11 +117,6 @@ int perch__json_file_open(struct json_file *file, FILE *out); /* 0 or -ENOMEM */
 /* Flushes and closes. rc is that of the writing; fills err. Returns 0 or a negative errno. */
 int perch__json_file_close(struct json_file *file, int rc, struct perch_error *err);
 
-/* A member of an object: its name and value. Numbers keep all their digits. */
-void perch__json_put_text(struct json_file *file, const char *name, const char *text);
-void perch__json_put_number(struct json_file *file, const char *name, uint64_t number);
-void perch__json_put_flag(struct json_file *file, const char *name, bool flag);
-void perch__json_put_null(struct json_file *file, const char *name);
 /* nanoseconds as milliseconds with all digits */
 void perch__json_put_ms(struct json_file *file, const char *name, uint64_t ns);
 

@@ -88,22 +88,20 @@ static void put_functions(struct json_file *file, const struct perch_export *exp
 	const struct perch_dso *const *dsos;
 
 	perch_processes_dsos(perch_session_processes(export->session), &dsos);
-	perch__json_key(&file->json, "functions");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "functions");
 	for (size_t i = 0; i < tree->nr_functions; i++) {
 		const struct export_function *function = &tree->function[i];
 
-		perch__json_key(&file->json, NULL);
-		perch__json_begin_object(&file->json);
-		perch__json_put_text(file, "name",
+		perch__json_put_object(&file->json, NULL);
+		perch__json_put_text(&file->json, "name",
 				     perch__export_text(&tree->texts, function->name));
-		perch__json_put_text(file, "dso",
+		perch__json_put_text(&file->json, "dso",
 				     perch_symbols_dso_name(symbols, dsos[function->dso]));
 		if (function->file != NO_INDEX)
-			perch__json_put_text(file, "file",
+			perch__json_put_text(&file->json, "file",
 					     perch__export_text(&tree->texts, function->file));
-		perch__json_put_text(file, "kind", kind_names[function->kind]);
-		perch__json_put_flag(file, "inlined", function->inlined);
+		perch__json_put_text(&file->json, "kind", kind_names[function->kind]);
+		perch__json_put_flag(&file->json, "inlined", function->inlined);
 		perch__json_end(&file->json);
 	}
 	perch__json_end(&file->json);
@@ -111,16 +109,14 @@ static void put_functions(struct json_file *file, const struct perch_export *exp
 
 static void put_threads(struct json_file *file, const struct perch_export *export)
 {
-	perch__json_key(&file->json, "threads");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "threads");
 	for (size_t i = 0; i < export->nr_threads; i++) {
 		const struct thread_name *thread = &export->thread[i];
 
-		perch__json_key(&file->json, NULL);
-		perch__json_begin_object(&file->json);
-		perch__json_put_number(file, "pid", thread->pid);
-		perch__json_put_number(file, "tid", thread->tid);
-		perch__json_put_text(file, "comm", thread->comm);
+		perch__json_put_object(&file->json, NULL);
+		perch__json_put_integer(&file->json, "pid", thread->pid);
+		perch__json_put_integer(&file->json, "tid", thread->tid);
+		perch__json_put_text(&file->json, "comm", thread->comm);
 		perch__json_end(&file->json);
 	}
 	perch__json_end(&file->json);
@@ -128,21 +124,19 @@ static void put_threads(struct json_file *file, const struct perch_export *expor
 
 static void put_tree(struct json_file *file, const struct export_tree *tree)
 {
-	perch__json_key(&file->json, "tree");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "tree");
 	for (size_t i = 0; i < tree->nr_nodes; i++) {
 		const struct export_node *node = &tree->node[i];
 		const struct export_frame *frame = &tree->frame[node->frame];
 
-		perch__json_key(&file->json, NULL);
-		perch__json_begin_object(&file->json);
+		perch__json_put_object(&file->json, NULL);
 		if (node->parent == NO_INDEX)
-			perch__json_put_null(file, "parent");
+			perch__json_put_null(&file->json, "parent");
 		else
-			perch__json_put_number(file, "parent", node->parent);
-		perch__json_put_number(file, "function", frame->function);
+			perch__json_put_integer(&file->json, "parent", node->parent);
+		perch__json_put_integer(&file->json, "function", frame->function);
 		if (frame->line)
-			perch__json_put_number(file, "line", frame->line);
+			perch__json_put_integer(&file->json, "line", frame->line);
 		perch__json_end(&file->json);
 	}
 	perch__json_end(&file->json);
@@ -151,21 +145,19 @@ static void put_tree(struct json_file *file, const struct export_tree *tree)
 static void put_samples(struct json_file *file, const struct perch_export *export,
 			const struct export_tree *tree, const uint32_t *position)
 {
-	perch__json_key(&file->json, "samples");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "samples");
 	for (size_t i = 0; i < export->nr_entries; i++) {
 		const struct entry *entry = &export->entry[i];
 
-		perch__json_key(&file->json, NULL);
-		perch__json_begin_object(&file->json);
+		perch__json_put_object(&file->json, NULL);
 		if (tree->leaf[i] == NO_INDEX)
-			perch__json_put_null(file, "node");
+			perch__json_put_null(&file->json, "node");
 		else
-			perch__json_put_number(file, "node", tree->leaf[i]);
-		perch__json_put_number(file, "thread", entry->thread);
-		perch__json_put_number(file, "event", position[entry->event]);
-		perch__json_put_number(file, "samples", entry->samples);
-		perch__json_put_number(file, "period", entry->period);
+			perch__json_put_integer(&file->json, "node", tree->leaf[i]);
+		perch__json_put_integer(&file->json, "thread", entry->thread);
+		perch__json_put_integer(&file->json, "event", position[entry->event]);
+		perch__json_put_integer(&file->json, "samples", entry->samples);
+		perch__json_put_integer(&file->json, "period", entry->period);
 		perch__json_end(&file->json);
 	}
 	perch__json_end(&file->json);
@@ -173,10 +165,9 @@ static void put_samples(struct json_file *file, const struct perch_export *expor
 
 static void put_sums(struct json_file *file, const char *name, const struct sums *sums)
 {
-	perch__json_key(&file->json, name);
-	perch__json_begin_object(&file->json);
-	perch__json_put_number(file, "samples", sums->samples);
-	perch__json_put_number(file, "period", sums->period);
+	perch__json_put_object(&file->json, name);
+	perch__json_put_integer(&file->json, "samples", sums->samples);
+	perch__json_put_integer(&file->json, "period", sums->period);
 	perch__json_end(&file->json);
 }
 
@@ -184,14 +175,12 @@ static void put_sums(struct json_file *file, const char *name, const struct sums
 static void put_rows(struct json_file *file, const struct export_tree *tree,
 		     const struct event_sums *sums)
 {
-	perch__json_key(&file->json, "rows");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "rows");
 	for (size_t i = 0; i < tree->nr_functions; i++) {
 		if (!sums->function_total[i].samples)
 			continue;
-		perch__json_key(&file->json, NULL);
-		perch__json_begin_object(&file->json);
-		perch__json_put_number(file, "function", i);
+		perch__json_put_object(&file->json, NULL);
+		perch__json_put_integer(&file->json, "function", i);
 		put_sums(file, "self", &sums->function_self[i]);
 		put_sums(file, "total", &sums->function_total[i]);
 		perch__json_end(&file->json);
@@ -213,12 +202,11 @@ static int put_event(struct json_file *file, const struct perch_export *export,
 	sums.function_self = sums.total + nodes;
 	sums.function_total = sums.function_self + functions;
 	add_up(export, tree, index, &sums);
-	perch__json_key(&file->json, NULL);
-	perch__json_begin_object(&file->json);
-	perch__json_put_text(file, "name", perch__export_event_name(export, index));
-	perch__json_put_text(file, "unit", perch__export_unit(&event->attr));
-	perch__json_put_number(file, "samples", sums.all.samples);
-	perch__json_put_number(file, "period", sums.all.period);
+	perch__json_put_object(&file->json, NULL);
+	perch__json_put_text(&file->json, "name", perch__export_event_name(export, index));
+	perch__json_put_text(&file->json, "unit", perch__export_unit(&event->attr));
+	perch__json_put_integer(&file->json, "samples", sums.all.samples);
+	perch__json_put_integer(&file->json, "period", sums.all.period);
 	put_rows(file, tree, &sums);
 	perch__json_end(&file->json);
 	free(memory);
@@ -232,8 +220,7 @@ static int put_events(struct json_file *file, const struct perch_export *export,
 	size_t nr = perch_reader_events(perch_session_reader(export->session), &event);
 	int rc = 0;
 
-	perch__json_key(&file->json, "events");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "events");
 	for (size_t i = 0; i < nr && !rc; i++)
 		if (position[i] != NO_INDEX)
 			rc = put_event(file, export, tree, &event[i], (uint32_t)i);
@@ -251,11 +238,11 @@ static int put_file(struct json_file *file, const struct perch_export *export,
 	if (!position)
 		return -ENOMEM;
 	perch__json_begin_object(&file->json);
-	perch__json_put_number(file, "version", FORMAT_VERSION);
-	perch__json_put_text(file, "exporter", "perch " PERCH_VERSION_STRING);
+	perch__json_put_integer(&file->json, "version", FORMAT_VERSION);
+	perch__json_put_text(&file->json, "exporter", "perch " PERCH_VERSION_STRING);
 	if (export->last_time) {
-		perch__json_put_number(file, "first_time_ns", export->first_time);
-		perch__json_put_number(file, "last_time_ns", export->last_time);
+		perch__json_put_integer(&file->json, "first_time_ns", export->first_time);
+		perch__json_put_integer(&file->json, "last_time_ns", export->last_time);
 	}
 	put_threads(file, export);
 	put_functions(file, export, tree);

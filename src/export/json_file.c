@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the formats in JSON share. */
 #include <errno.h>
-#include <string.h>
 
 #include "internal.h"
 
@@ -27,30 +26,6 @@ int perch__json_file_close(struct json_file *file, int rc, struct perch_error *e
 	if (file->out.error)
 		return perch__export_cannot_write(file->out.error, err);
 	return rc;
-}
-
-void perch__json_put_text(struct json_file *file, const char *name, const char *text)
-{
-	perch__json_key(&file->json, name);
-	perch__json_string(&file->json, text, strlen(text));
-}
-
-void perch__json_put_number(struct json_file *file, const char *name, uint64_t number)
-{
-	perch__json_key(&file->json, name);
-	perch__output_number(&file->out, number);
-}
-
-void perch__json_put_flag(struct json_file *file, const char *name, bool flag)
-{
-	perch__json_key(&file->json, name);
-	perch__output_text(&file->out, flag ? "true" : "false");
-}
-
-void perch__json_put_null(struct json_file *file, const char *name)
-{
-	perch__json_key(&file->json, name);
-	perch__output_text(&file->out, "null");
 }
 
 void perch__json_put_ms(struct json_file *file, const char *name, uint64_t ns)

@@ -32,7 +32,7 @@ static struct json_file *begin_marker(struct perch_export *export, const struct 
 	markers->marker[markers->nr] = *marker;
 	markers->marker[markers->nr].first = (size_t)ftello(markers->stream);
 	perch__json_begin_object(&file->json);
-	perch__json_put_text(file, "type", type);
+	perch__json_put_text(&file->json, "type", type);
 	return file;
 }
 
@@ -92,7 +92,7 @@ static int add_off_cpu(struct perch_export *export, uint32_t thread, struct off_
 	off->since = 0;
 	if (!file)
 		return -ENOMEM;
-	perch__json_put_text(file, "reason", off->preempted ? "preempted" : "waiting");
+	perch__json_put_text(&file->json, "reason", off->preempted ? "preempted" : "waiting");
 	return end_marker(&export->markers);
 }
 
@@ -138,10 +138,10 @@ static int add_mapping(struct perch_export *export, const struct perch_record *r
 	if (!file)
 		return -ENOMEM;
 	perch_clean_text(record->mmap.filename.text, text, sizeof(text));
-	perch__json_put_text(file, "file", text);
+	perch__json_put_text(&file->json, "file", text);
 	snprintf(text, sizeof(text), "%#llx", (unsigned long long)record->mmap.start);
-	perch__json_put_text(file, "address", text);
-	perch__json_put_number(file, "bytes", record->mmap.length);
+	perch__json_put_text(&file->json, "address", text);
+	perch__json_put_integer(&file->json, "bytes", record->mmap.length);
 	return end_marker(&export->markers);
 }
 
@@ -162,7 +162,7 @@ static int add_lost(struct perch_export *export, const struct perch_record *reco
 	file = begin_marker(export, &marker, "lost");
 	if (!file)
 		return -ENOMEM;
-	perch__json_put_number(file, "records", record->lost.lost);
+	perch__json_put_integer(&file->json, "records", record->lost.lost);
 	return end_marker(&export->markers);
 }
 
@@ -248,7 +248,7 @@ static int add_others(struct perch_export *export)
 		file = begin_marker(export, &marker, type);
 		if (!file)
 			return -ENOMEM;
-		perch__json_put_number(file, "period", occurrence->period);
+		perch__json_put_integer(&file->json, "period", occurrence->period);
 		if (end_marker(&export->markers))
 			return -ENOMEM;
 		export->stats.other++;

@@ -18,19 +18,16 @@ static void put_frames(struct json_file *file, const struct export_tree *tree)
 {
 	struct perch__json_writer *json = &file->json;
 
-	perch__json_key(json, "shared");
-	perch__json_begin_object(json);
-	perch__json_key(json, "frames");
-	perch__json_begin_array(json);
+	perch__json_put_object(json, "shared");
+	perch__json_put_array(json, "frames");
 	for (size_t i = 0; i < tree->nr_frames; i++) {
 		const struct export_function *function = &tree->function[tree->frame[i].function];
 
-		perch__json_key(json, NULL);
-		perch__json_begin_object(json);
-		perch__json_put_text(file, "name",
+		perch__json_put_object(json, NULL);
+		perch__json_put_text(&file->json, "name",
 				     perch__export_text(&tree->texts, function->name));
 		if (function->file != NO_INDEX)
-			perch__json_put_text(file, "file",
+			perch__json_put_text(&file->json, "file",
 					     perch__export_text(&tree->texts, function->file));
 		perch__json_end(json);
 	}
@@ -46,10 +43,9 @@ static void put_stack(struct json_file *file, const struct export_tree *tree, ui
 
 	for (; node != NO_INDEX; node = tree->node[node].parent)
 		path[nr++] = tree->node[node].frame;
-	perch__json_key(&file->json, NULL);
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, NULL);
 	while (nr)
-		perch__json_put_number(file, NULL, path[--nr]);
+		perch__json_put_integer(&file->json, NULL, path[--nr]);
 	perch__json_end(&file->json);
 }
 
@@ -62,7 +58,7 @@ static void put_name(struct json_file *file, const struct perch_export *export,
 	perch_clean_text(perch__export_event_name(export, track->event), clean, sizeof(clean));
 	snprintf(text, sizeof(text), "%s %" PRIu32 "/%" PRIu32 " %s", thread->comm, thread->pid,
 		 thread->tid, clean);
-	perch__json_put_text(file, "name", text);
+	perch__json_put_text(&file->json, "name", text);
 }
 
 /* Writes the samples of a thread and event. */
@@ -74,25 +70,22 @@ static void put_track(struct json_file *file, const struct perch_export *export,
 	bool ns = !strcmp(perch__export_unit(&event->attr), "nanoseconds");
 	uint64_t total = 0;
 
-	perch__json_key(json, NULL);
-	perch__json_begin_object(json);
-	perch__json_put_text(file, "type", "sampled");
+	perch__json_put_object(json, NULL);
+	perch__json_put_text(&file->json, "type", "sampled");
 	put_name(file, export, track);
-	perch__json_put_text(file, "unit", ns ? "nanoseconds" : "none");
-	perch__json_key(json, "samples");
-	perch__json_begin_array(json);
+	perch__json_put_text(&file->json, "unit", ns ? "nanoseconds" : "none");
+	perch__json_put_array(json, "samples");
 	for (size_t i = 0; i < track->nr; i++)
 		put_stack(file, tree, tree->leaf[export->occurrence[order[i]].entry], path);
 	perch__json_end(json);
-	perch__json_key(json, "weights");
-	perch__json_begin_array(json);
+	perch__json_put_array(json, "weights");
 	for (size_t i = 0; i < track->nr; i++) {
-		perch__json_put_number(file, NULL, export->occurrence[order[i]].period);
+		perch__json_put_integer(&file->json, NULL, export->occurrence[order[i]].period);
 		total += export->occurrence[order[i]].period;
 	}
 	perch__json_end(json);
-	perch__json_put_number(file, "startValue", 0);
-	perch__json_put_number(file, "endValue", total);
+	perch__json_put_integer(&file->json, "startValue", 0);
+	perch__json_put_integer(&file->json, "endValue", total);
 	perch__json_end(json);
 }
 
@@ -106,11 +99,11 @@ static int put_file(struct json_file *file, struct perch_export *export,
 		return -ENOMEM;
 	perch_reader_events(perch_session_reader(export->session), &event);
 	perch__json_begin_object(&file->json);
-	perch__json_put_text(file, "$schema", "https://www.speedscope.app/file-format-schema.json");
-	perch__json_put_text(file, "exporter", "perch " PERCH_VERSION_STRING);
+	perch__json_put_text(&file->json, "$schema",
+			     "https://www.speedscope.app/file-format-schema.json");
+	perch__json_put_text(&file->json, "exporter", "perch " PERCH_VERSION_STRING);
 	put_frames(file, tree);
-	perch__json_key(&file->json, "profiles");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "profiles");
 	for (size_t i = 0; i < tracks->nr; i++) {
 		const struct track *track = &tracks->track[i];
 

@@ -8,36 +8,17 @@
 #include "base/json_writer.h"
 #include "options.h"
 
-static void put_text(struct perch__json_writer *json, const char *name, const char *text)
-{
-	perch__json_key(json, name);
-	perch__json_string(json, text, strlen(text));
-}
-
-static void put_number(struct perch__json_writer *json, const char *name, uint64_t number)
-{
-	perch__json_key(json, name);
-	perch__json_number(json, number);
-}
-
-static void put_hex(struct perch__json_writer *json, const char *name, uint64_t number)
-{
-	perch__json_key(json, name);
-	perch__json_hex(json, number);
-}
-
 static void put_events(struct perch__json_writer *json, const struct listing *listing)
 {
-	perch__json_key(json, "events");
-	perch__json_begin_array(json);
+	perch__json_put_array(json, "events");
 	for (size_t i = 0; i < listing->columns->nr; i++) {
-		perch__json_key(json, NULL);
-		perch__json_begin_object(json);
-		put_text(json, "event", listing->annotate->events[listing->columns->event[i]].name);
-		put_number(json, "samples", listing->sum[i].samples);
-		put_number(json, "period", listing->sum[i].period);
-		put_number(json, "total_samples", listing->total[i].samples);
-		put_number(json, "total_period", listing->total[i].period);
+		perch__json_put_object(json, NULL);
+		perch__json_put_text(json, "event",
+				     listing->annotate->events[listing->columns->event[i]].name);
+		perch__json_put_number(json, "samples", listing->sum[i].samples);
+		perch__json_put_number(json, "period", listing->sum[i].period);
+		perch__json_put_number(json, "total_samples", listing->total[i].samples);
+		perch__json_put_number(json, "total_period", listing->total[i].period);
 		perch__json_end(json);
 	}
 	perch__json_end(json);
@@ -47,15 +28,13 @@ static void put_events(struct perch__json_writer *json, const struct listing *li
 static void put_sums(struct perch__json_writer *json, const struct listing *listing,
 		     const struct annotate_sum *sum)
 {
-	perch__json_key(json, "samples");
-	perch__json_begin_array(json);
+	perch__json_put_array(json, "samples");
 	for (size_t i = 0; i < listing->columns->nr; i++) {
 		perch__json_key(json, NULL);
 		perch__json_number(json, sum[i].samples);
 	}
 	perch__json_end(json);
-	perch__json_key(json, "period");
-	perch__json_begin_array(json);
+	perch__json_put_array(json, "period");
 	for (size_t i = 0; i < listing->columns->nr; i++) {
 		perch__json_key(json, NULL);
 		perch__json_number(json, sum[i].period);
@@ -78,38 +57,38 @@ static void put_row(struct perch__json_writer *json, const struct listing *listi
 	size_t size = 0;
 	FILE *line = perch__open_text(&text, &size);
 
-	perch__json_key(json, NULL);
-	perch__json_begin_object(json);
-	put_hex(json, "address", instruction->address);
+	perch__json_put_object(json, NULL);
+	perch__json_put_hex(json, "address", instruction->address);
 	perch__json_key(json, "bytes");
 	perch__json_hex_bytes(json, instruction->bytes, instruction->size);
 	if (line) {
 		annotate_put_instruction(line, listing, instruction);
 		if (perch__close_text(line, &text))
-			put_text(json, "text", text);
+			perch__json_put_text(json, "text", text);
 		free(text);
 	}
 	if (instruction->data || instruction->undecoded)
-		put_text(json, "kind", instruction->data ? "data" : "unknown");
+		perch__json_put_text(json, "kind", instruction->data ? "data" : "unknown");
 	else if (instruction->flow != FLOW_NEXT)
-		put_text(json, "kind", flow_name(instruction->flow));
+		perch__json_put_text(json, "kind", flow_name(instruction->flow));
 	if (instruction->has_target) {
 		uint64_t inside;
 		const char *name = listing_target(listing, instruction->target, &inside);
 
-		put_hex(json, "target", instruction->target);
+		perch__json_put_hex(json, "target", instruction->target);
 		if (name) {
-			put_text(json, "target_function", name);
-			put_hex(json, "target_offset", inside);
+			perch__json_put_text(json, "target_function", name);
+			perch__json_put_hex(json, "target_offset", inside);
 		}
 	}
 	if (row->function && row->function != listing->function->symbol)
-		put_text(json, "inlined",
-			 perch_symbols_name(perch_session_symbols(listing->annotate->input.session),
-					    row->function));
+		perch__json_put_text(
+			json, "inlined",
+			perch_symbols_name(perch_session_symbols(listing->annotate->input.session),
+					   row->function));
 	if (row->file) {
-		put_text(json, "file", row->file);
-		put_number(json, "line", row->line);
+		perch__json_put_text(json, "file", row->file);
+		perch__json_put_number(json, "line", row->line);
 	}
 	if (row->has_samples)
 		put_sums(json, listing, row->sum);
@@ -127,18 +106,17 @@ void annotate_json(FILE *out, struct listing *listing, const struct perch_error 
 	if (perch__output_open(&output, out))
 		return;
 	perch__json_begin_object(&json);
-	put_text(&json, "function", perch_symbols_name(symbols, symbol));
-	put_text(&json, "dso", symbol->dso->path);
-	put_hex(&json, "offset", symbol->start);
-	put_number(&json, "size", symbol->end - symbol->start);
+	perch__json_put_text(&json, "function", perch_symbols_name(symbols, symbol));
+	perch__json_put_text(&json, "dso", symbol->dso->path);
+	perch__json_put_hex(&json, "offset", symbol->start);
+	perch__json_put_number(&json, "size", symbol->end - symbol->start);
 	put_events(&json, listing);
 	if (missing) {
-		put_text(&json, "missing", missing->message);
+		perch__json_put_text(&json, "missing", missing->message);
 	} else {
-		put_hex(&json, "address", listing->code.address);
-		put_number(&json, "undecoded_bytes", listing->undecoded);
-		perch__json_key(&json, "instructions");
-		perch__json_begin_array(&json);
+		perch__json_put_hex(&json, "address", listing->code.address);
+		perch__json_put_number(&json, "undecoded_bytes", listing->undecoded);
+		perch__json_put_array(&json, "instructions");
 		while (listing_next(listing, &row))
 			put_row(&json, listing, &row);
 		perch__json_end(&json);

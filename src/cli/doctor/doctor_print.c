@@ -2,8 +2,8 @@
 /* The output of perch doctor, as text and as JSON. */
 #include <inttypes.h>
 #include <string.h>
-#include <jansson.h>
 
+#include "base/json_writer.h"
 #include "doctor.h"
 #include "options.h"
 
@@ -118,81 +118,92 @@ bool doctor_print_text(const struct doctor *doctor, FILE *out, bool colours, uns
 	return !ferror(out);
 }
 
-static json_t *text_or_null(const char *text)
+static void put_text_or_null(struct perch__json_writer *json, const char *name, const char *text)
 {
-	return text && text[0] ? json_string(text) : json_null();
+	if (text && text[0])
+		perch__json_put_text(json, name, text);
+	else
+		perch__json_put_null(json, name);
 }
 
-static json_t *json_result(const struct doctor_result *result)
+static void put_result(struct perch__json_writer *json, const struct doctor_result *result)
 {
-	json_t *object = json_object();
-
-	json_object_set_new(object, "id", json_string(result->id));
-	json_object_set_new(object, "group", json_string(result->group));
-	json_object_set_new(object, "title", json_string(result->title));
-	json_object_set_new(object, "status", json_string(statuses[result->status].slug));
-	json_object_set_new(object, "value", text_or_null(result->value));
-	json_object_set_new(object, "cause", text_or_null(result->cause));
-	json_object_set_new(object, "reason", text_or_null(result->reason));
-	json_object_set_new(object, "change", text_or_null(result->change));
-	return object;
+	perch__json_put_object(json, NULL);
+	perch__json_put_text(json, "id", result->id);
+	perch__json_put_text(json, "group", result->group);
+	perch__json_put_text(json, "title", result->title);
+	perch__json_put_text(json, "status", statuses[result->status].slug);
+	put_text_or_null(json, "value", result->value);
+	put_text_or_null(json, "cause", result->cause);
+	put_text_or_null(json, "reason", result->reason);
+	put_text_or_null(json, "change", result->change);
+	perch__json_end(json);
 }
 
-static json_t *limit_or_null(uint64_t number)
+static void put_if(struct perch__json_writer *json, const char *name, bool has_value,
+		   uint64_t number)
 {
-	return number <= INT64_MAX ? json_integer((json_int_t)number) : json_null();
+	if (has_value)
+		perch__json_put_integer(json, name, number);
+	else
+		perch__json_put_null(json, name);
 }
 
 /* The values that the texts are based on; null for an unknown value or no limit. */
-static json_t *json_facts(struct perch_machine *machine)
+static void put_facts(struct perch__json_writer *json, struct perch_machine *machine)
 {
-	json_t *facts = json_object();
-	const struct perch_cpus *cpus;
+	const struct perch_cpus *cpus = NULL;
 	struct perch_limits limits;
 	uint64_t effective;
+	uint32_t size = 0;
 	char text[24];
-	uint32_t size;
 	long value;
+	bool has_value;
 
-	for (int i = 0; i < PERCH_SYSCTL_MAX; i++)
-		json_object_set_new(facts, perch_sysctl_name(i),
-				    perch_machine_sysctl(machine, i, &value, NULL)
-					    ? json_null()
-					    : json_integer(value));
-	json_object_set_new(facts, "attr_size",
-			    perch_machine_attr_size(machine, &size, NULL) ? json_null()
-									  : json_integer(size));
-	json_object_set_new(facts, "cpus_online",
-			    perch_machine_cpus(machine, &cpus, NULL) ? json_null()
-								     : json_integer(cpus->nr));
+	perch__json_put_object(json, "facts");
+	for (int i = 0; i < PERCH_SYSCTL_MAX; i++) {
+		if (perch_machine_sysctl(machine, i, &value, NULL))
+			perch__json_put_null(json, perch_sysctl_name(i));
+		else
+			perch__json_put_signed(json, perch_sysctl_name(i), value);
+	}
+	has_value = !perch_machine_attr_size(machine, &size, NULL);
+	put_if(json, "attr_size", has_value, size);
+	has_value = !perch_machine_cpus(machine, &cpus, NULL);
+	put_if(json, "cpus_online", has_value, has_value ? cpus->nr : 0);
 	if (perch_machine_limits(machine, &limits, NULL))
 		limits.locked_bytes = limits.descriptors = UINT64_MAX;
-	json_object_set_new(facts, "rlimit_memlock", limit_or_null(limits.locked_bytes));
-	json_object_set_new(facts, "rlimit_nofile", limit_or_null(limits.descriptors));
+	put_if(json, "rlimit_memlock", limits.locked_bytes <= INT64_MAX, limits.locked_bytes);
+	put_if(json, "rlimit_nofile", limits.descriptors <= INT64_MAX, limits.descriptors);
 	text[0] = '\0';
 	if (!perch_machine_capabilities(machine, &effective, NULL))
 		snprintf(text, sizeof(text), "%016" PRIx64, effective);
-	json_object_set_new(facts, "capabilities", text_or_null(text));
-	return facts;
+	put_text_or_null(json, "capabilities", text);
+	perch__json_end(json);
 }
 
 bool doctor_print_json(const struct doctor *doctor, FILE *out)
 {
+	struct perch__output output;
+	struct perch__json_writer json = { .out = &output, .indented = true };
 	struct perch_release release;
-	json_t *all = json_object(), *checks = json_array();
 	char clean[sizeof(release.text)] = "";
-	int rc;
 
+	if (perch__output_open(&output, out))
+		return false;
 	if (!perch_machine_release(doctor->machine, &release, NULL))
 		perch_clean_text(release.text, clean, sizeof(clean));
+	perch__json_begin_object(&json);
+	perch__json_put_flag(&json, "usable", doctor->usable);
+	put_text_or_null(&json, "kernel", clean);
+	put_facts(&json, doctor->machine);
+	perch__json_put_array(&json, "checks");
 	for (size_t i = 0; i < doctor->nr; i++)
-		json_array_append_new(checks, json_result(&doctor->result[i]));
-	json_object_set_new(all, "usable", json_boolean(doctor->usable));
-	json_object_set_new(all, "kernel", text_or_null(clean));
-	json_object_set_new(all, "facts", json_facts(doctor->machine));
-	json_object_set_new(all, "checks", checks);
-	rc = json_dumpf(all, out, JSON_INDENT(2));
-	json_decref(all);
-	fputc('\n', out);
-	return !rc;
+		put_result(&json, &doctor->result[i]);
+	perch__json_end(&json);
+	perch__json_end(&json);
+	perch__output_char(&output, '\n');
+	perch__output_flush(&output);
+	perch__output_close(&output);
+	return !output.error;
 }

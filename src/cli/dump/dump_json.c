@@ -73,18 +73,6 @@ static int put_field(void *context, const struct perch_field *field)
 	return 0;
 }
 
-static void put_text(struct perch__json_writer *json, const char *name, const char *text)
-{
-	perch__json_key(json, name);
-	perch__json_string(json, text, strlen(text));
-}
-
-static void put_number(struct perch__json_writer *json, const char *name, uint64_t number)
-{
-	perch__json_key(json, name);
-	perch__json_number(json, number);
-}
-
 static void put_bytes(struct perch__json_writer *json, const char *name, const void *bytes,
 		      size_t size)
 {
@@ -105,15 +93,15 @@ static void put_start(struct perch__json_writer *json, const struct dump *dump,
 	char misc[128];
 
 	perch_format_misc(record->type, record->misc, misc, sizeof(misc));
-	put_number(json, "offset", record->offset);
-	put_text(json, "type", type ? type : DUMP_UNNAMED);
-	put_number(json, "type_number", record->type);
-	put_number(json, "size", record->size);
+	perch__json_put_number(json, "offset", record->offset);
+	perch__json_put_text(json, "type", type ? type : DUMP_UNNAMED);
+	perch__json_put_number(json, "type_number", record->type);
+	perch__json_put_number(json, "size", record->size);
 	perch__json_key(json, "misc");
 	put_flags(json, record->misc, misc, strlen(misc));
 	if (event) {
-		put_text(json, "event", event);
-		put_number(json, "event_index", record->event);
+		perch__json_put_text(json, "event", event);
+		perch__json_put_number(json, "event_index", record->event);
 	}
 }
 
@@ -137,10 +125,9 @@ static void begin_typed(struct tracepoint *tracepoint, const char *name)
 		if (field->name == name)
 			type = field->type;
 	}
-	perch__json_key(tracepoint->json, name);
-	perch__json_begin_object(tracepoint->json);
+	perch__json_put_object(tracepoint->json, name);
 	if (type)
-		put_text(tracepoint->json, "type", type);
+		perch__json_put_text(tracepoint->json, "type", type);
 }
 
 /* Each field is an object with its C type and its value. */
@@ -173,8 +160,7 @@ static void put_tracepoint(struct perch__json_writer *json, const struct dump *d
 	if (!format)
 		return;
 	tracepoint.nr = perch_tracepoint_format_fields(format, &tracepoint.fields);
-	perch__json_key(json, "tracepoint");
-	perch__json_begin_object(json);
+	perch__json_put_object(json, "tracepoint");
 	perch_tracepoint_visit(format, record, put_tracepoint_field, &tracepoint);
 	perch__json_end(json);
 }
@@ -186,10 +172,9 @@ void dump_json_record(struct dump *dump, const struct perch_record *record, cons
 	perch__json_begin_object(&json);
 	put_start(&json, dump, record);
 	if (error) {
-		put_text(&json, "error", error);
+		perch__json_put_text(&json, "error", error);
 	} else {
-		perch__json_key(&json, "fields");
-		perch__json_begin_object(&json);
+		perch__json_put_object(&json, "fields");
 		perch_file_record_fields(dump->reader, record, put_field, &json);
 		while (json.depth > 1) /* put_field() has refused a field that is too deep */
 			perch__json_end(&json);
@@ -206,17 +191,15 @@ static void put_event(struct perch__json_writer *json, const struct perch_file_e
 		      size_t index)
 {
 	perch__json_begin_object(json);
-	put_text(json, "header", "event");
-	put_number(json, "event_index", index);
-	put_text(json, "event", event->name);
-	perch__json_key(json, "attr");
-	perch__json_begin_object(json);
+	perch__json_put_text(json, "header", "event");
+	perch__json_put_number(json, "event_index", index);
+	perch__json_put_text(json, "event", event->name);
+	perch__json_put_object(json, "attr");
 	perch_attr_each_field(&event->attr, put_field, json);
 	perch__json_end(json);
-	perch__json_key(json, "ids");
-	perch__json_begin_array(json);
+	perch__json_put_array(json, "ids");
 	for (size_t i = 0; i < event->nr_ids; i++)
-		put_number(json, NULL, event->ids[i]);
+		perch__json_put_number(json, NULL, event->ids[i]);
 	perch__json_end(json);
 	end_line(json);
 }
@@ -227,12 +210,12 @@ static void put_feature(struct perch__json_writer *json, struct perch_reader *re
 	const char *name = perch_feature_name(feature), *text = perch_reader_text(reader, feature);
 
 	perch__json_begin_object(json);
-	put_text(json, "header", "feature");
-	put_text(json, "feature", name ? name : DUMP_UNNAMED);
-	put_number(json, "number", feature);
-	put_number(json, "size", size);
+	perch__json_put_text(json, "header", "feature");
+	perch__json_put_text(json, "feature", name ? name : DUMP_UNNAMED);
+	perch__json_put_number(json, "number", feature);
+	perch__json_put_number(json, "size", size);
 	if (text)
-		put_text(json, "text", text);
+		perch__json_put_text(json, "text", text);
 	else
 		put_bytes(json, "data", data, size);
 	end_line(json);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <jansson.h>
 
+#include "base/json_writer.h"
 #include "explain.h"
 #include "options.h"
 #include "program/program.h"
@@ -194,20 +194,25 @@ static int run(struct request *request)
 
 static int print_causes_json(void)
 {
-	puts("[");
-	for (int cause = PERCH_CAUSE_NONE + 1; cause < PERCH_CAUSE_MAX; cause++) {
-		json_t *object = json_pack("{s:s, s:s, s:s}", "cause", perch_cause_slug(cause),
-					   "kind", perch_error_kind_slug(perch_cause_kind(cause)),
-					   "meaning", perch_cause_meaning(cause));
-		int rc = object ? json_dumpf(object, stdout, JSON_COMPACT) : -1;
+	struct perch__output out;
+	struct perch__json_writer json = { .out = &out };
 
-		json_decref(object);
-		if (rc)
-			return -1;
-		puts(cause + 1 < PERCH_CAUSE_MAX ? "," : "");
+	if (perch__output_open(&out, stdout))
+		return -1;
+	perch__output_text(&out, "[\n");
+	for (int cause = PERCH_CAUSE_NONE + 1; cause < PERCH_CAUSE_MAX; cause++) {
+		perch__json_begin_object(&json);
+		perch__json_put_text(&json, "cause", perch_cause_slug(cause));
+		perch__json_put_text(&json, "kind", perch_error_kind_slug(perch_cause_kind(cause)));
+		perch__json_put_text(&json, "meaning", perch_cause_meaning(cause));
+		perch__json_end(&json);
+		perch__output_text(&out, cause + 1 < PERCH_CAUSE_MAX ? ",\n" : "\n");
 	}
-	puts("]");
-	return 0;
+	perch__output_text(&out, "]\n");
+	perch__output_flush(&out);
+	perch__output_close(&out);
+	errno = out.error;
+	return out.error ? -1 : 0;
 }
 
 static int print_causes_text(void)

@@ -1,196 +1,217 @@
 /* SPDX-License-Identifier: MIT */
 /* Refusals as JSON: one object per line for each refused call, without deduplication. */
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
-#include <jansson.h>
 
+#include "base/json_writer.h"
 #include "explain.h"
 #include "options.h"
 #include "trace/descriptors.h"
 #include "trace/names.h"
 
+/* The line of one call. */
+struct line {
+	struct perch__output out;
+	struct perch__json_writer json;
+};
+
 /* A message may quote a string of the program that is not UTF-8. */
-static json_t *clean(const char *text)
+static void put_clean(struct perch__json_writer *json, const char *name, const char *text)
 {
 	char buffer[1024];
 
 	perch_clean_text(text, buffer, sizeof(buffer));
-	return json_string(buffer);
+	perch__json_put_text(json, name, buffer);
 }
 
-/* jansson has signed integers: larger numbers are hexadecimal strings. */
-static json_t *number(uint64_t value)
+/* Many readers have signed integers: larger numbers are hexadecimal strings. */
+static void put_number(struct perch__json_writer *json, const char *name, uint64_t value)
 {
-	char hex[32];
-
 	if (value <= INT64_MAX)
-		return json_integer((json_int_t)value);
-	snprintf(hex, sizeof(hex), "%#" PRIx64, value);
-	return json_string(hex);
+		perch__json_put_integer(json, name, value);
+	else
+		perch__json_put_hex(json, name, value);
 }
 
-static void set(json_t *object, const char *key, json_t *value)
+static void put_int(struct perch__json_writer *json, const char *name, int value)
 {
-	json_object_set_new(object, key, value);
+	perch__json_put_signed(json, name, value);
 }
 
 static void add_field(void *context, const char *name, uint64_t value, bool is_signed)
 {
-	set(context, name, is_signed ? json_integer((int32_t)value) : number(value));
+	if (is_signed)
+		put_int(context, name, (int32_t)value);
+	else
+		put_number(context, name, value);
 }
 
-static json_t *attr_object(const struct perch_attr *attr)
+static void put_attr(struct perch__json_writer *json, const struct perch_attr *attr)
 {
 	struct perch_attr copy;
-	json_t *object = json_object();
 
-	if (!trace_copy_attr(&copy, attr))
-		return object;
-	explain_attr_for_each_field(&copy, add_field, object);
-	explain_attr_for_each_unknown_word(attr, add_field, object);
-	return object;
-}
-
-static json_t *fields_array(const struct perch_finding *finding)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < finding->nr_fields; i++)
-		json_array_append_new(array, clean(finding->field[i]));
-	return array;
-}
-
-static void set_finding(json_t *object, const struct perch_finding *finding)
-{
-	set(object, "cause", json_string(perch_cause_slug(finding->cause)));
-	set(object, "kind", json_string(perch_error_kind_slug(finding->kind)));
-	set(object, "fields", fields_array(finding));
-	set(object, "since", clean(finding->since));
-	set(object, "message", clean(finding->message));
-	set(object, "remedy", clean(finding->remedy));
-}
-
-static json_t *findings_array(const struct perch_finding *findings, size_t nr)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < nr; i++) {
-		json_t *object = json_object();
-
-		set_finding(object, &findings[i]);
-		json_array_append_new(array, object);
+	perch__json_put_object(json, "attr");
+	if (trace_copy_attr(&copy, attr)) {
+		explain_attr_for_each_field(&copy, add_field, json);
+		explain_attr_for_each_unknown_word(attr, add_field, json);
 	}
-	return array;
+	perch__json_end(json);
 }
 
-static json_t *new_object(uint64_t call, const struct trace_caller *caller)
+static void put_finding(struct perch__json_writer *json, const struct perch_finding *finding)
 {
-	json_t *object = json_object();
-
-	set(object, "call", call ? number(call) : json_null());
-	set(object, "pid", json_integer(caller->process));
-	set(object, "tid", json_integer(caller->thread));
-	if (caller->name[0])
-		set(object, "comm", clean(caller->name));
-	return object;
+	perch__json_put_text(json, "cause", perch_cause_slug(finding->cause));
+	perch__json_put_text(json, "kind", perch_error_kind_slug(finding->kind));
+	perch__json_put_array(json, "fields");
+	for (size_t i = 0; i < finding->nr_fields; i++)
+		put_clean(json, NULL, finding->field[i]);
+	perch__json_end(json);
+	put_clean(json, "since", finding->since);
+	put_clean(json, "message", finding->message);
+	put_clean(json, "remedy", finding->remedy);
 }
 
-static void set_explanation(json_t *object, const struct perch_explanation *explanation)
+static void put_findings(struct perch__json_writer *json, const char *name,
+			 const struct perch_finding *findings, size_t nr)
+{
+	perch__json_put_array(json, name);
+	for (size_t i = 0; i < nr; i++) {
+		perch__json_put_object(json, NULL);
+		put_finding(json, &findings[i]);
+		perch__json_end(json);
+	}
+	perch__json_end(json);
+}
+
+/* Begins a line. Returns its writer; NULL without memory, which is an error of the output. */
+static struct perch__json_writer *begin_line(struct explain_job *job, struct line *line,
+					     uint64_t call, const struct trace_caller *caller)
+{
+	struct perch__json_writer *json = &line->json;
+
+	*line = (struct line){ .json.out = &line->out };
+	if (perch__output_open(&line->out, job->out)) {
+		job->write_failed = true;
+		job->write_error = ENOMEM;
+		return NULL;
+	}
+	perch__json_begin_object(json);
+	if (call)
+		put_number(json, "call", call);
+	else
+		perch__json_put_null(json, "call");
+	put_int(json, "pid", caller->process);
+	put_int(json, "tid", caller->thread);
+	if (caller->name[0])
+		put_clean(json, "comm", caller->name);
+	return json;
+}
+
+static void end_line(struct explain_job *job, struct line *line)
+{
+	perch__json_end(&line->json);
+	perch__output_char(&line->out, '\n');
+	perch__output_flush(&line->out);
+	perch__output_close(&line->out);
+	explain_flush(job);
+}
+
+static void put_explanation(struct perch__json_writer *json,
+			    const struct perch_explanation *explanation)
 {
 	size_t nr = explanation->nr_findings < PERCH_FINDINGS_MAX ? explanation->nr_findings
 								  : PERCH_FINDINGS_MAX;
 	size_t next = explanation->nr_next < PERCH_NEXT_MAX ? explanation->nr_next : PERCH_NEXT_MAX;
 	char name[32];
 
-	set(object, "errno", json_integer(explanation->errnum));
-	set(object, "errno_name",
-	    explanation->errnum
-		    ? json_string(trace_format_errno(explanation->errnum, name, sizeof(name)))
-		    : json_null());
-	set_finding(object, &explanation->finding[0]);
-	set(object, "next", findings_array(explanation->next, next));
-	set(object, "confidence", json_string(perch_confidence_name(explanation->confidence)));
+	put_int(json, "errno", explanation->errnum);
+	if (explanation->errnum)
+		perch__json_put_text(json, "errno_name",
+				     trace_format_errno(explanation->errnum, name, sizeof(name)));
+	else
+		perch__json_put_null(json, "errno_name");
+	put_finding(json, &explanation->finding[0]);
+	put_findings(json, "next", explanation->next, next);
+	perch__json_put_text(json, "confidence", perch_confidence_name(explanation->confidence));
 	if (explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS)
-		set(object, "candidates", findings_array(explanation->finding, nr));
-	set(object, "probes", json_integer(explanation->open_calls));
+		put_findings(json, "candidates", explanation->finding, nr);
+	put_number(json, "probes", explanation->open_calls);
 }
 
-static void set_call(json_t *object, const struct perch_open_call *call)
+static void put_call(struct perch__json_writer *json, const struct perch_open_call *call)
 {
-	json_t *arguments = json_object();
-
-	set(object, "attr", attr_object(call->attr));
+	put_attr(json, call->attr);
 	if (call->attr_is_partial || !call->attr)
-		set(object, "attr_is_partial", json_true());
-	set(arguments, "pid", json_integer(call->pid));
-	set(arguments, "cpu", json_integer(call->cpu));
-	set(arguments, "group_fd", json_integer(call->group_fd));
-	set(arguments, "flags", number(call->flags));
-	set(object, "args", arguments);
-}
-
-static void write_line(struct explain_job *job, json_t *object)
-{
-	if (!object) {
-		job->write_failed = true;
-		job->write_error = ENOMEM;
-		return;
-	}
-	json_dumpf(object, job->out, JSON_COMPACT);
-	fputc('\n', job->out);
-	json_decref(object);
-	explain_flush(job);
+		perch__json_put_flag(json, "attr_is_partial", true);
+	perch__json_put_object(json, "args");
+	put_int(json, "pid", call->pid);
+	put_int(json, "cpu", call->cpu);
+	put_int(json, "group_fd", call->group_fd);
+	put_number(json, "flags", call->flags);
+	perch__json_end(json);
 }
 
 static void object_call(struct trace_job *trace, uint64_t call_number,
 			const struct trace_caller *caller, const struct perch_open_call *call,
 			const struct perch_explanation *explanation)
 {
-	json_t *object = new_object(call_number, caller);
+	struct explain_job *job = explain_job(trace);
+	struct line line;
+	struct perch__json_writer *json = begin_line(job, &line, call_number, caller);
 
-	set_explanation(object, explanation);
+	if (!json)
+		return;
+	put_explanation(json, explanation);
 	if (!explanation->errnum)
-		set(object, "signal", json_string("SIGSYS"));
-	set_call(object, call);
-	write_line(explain_job(trace), object);
+		perch__json_put_text(json, "signal", "SIGSYS");
+	put_call(json, call);
+	end_line(job, &line);
 }
 
 /* First those of the open call that returned the descriptor; null if it was not seen. */
-static json_t *operation_arguments(const struct trace_event *event, int fd,
-				   const struct perch_operation *operation)
+static void put_operation_arguments(struct perch__json_writer *json,
+				    const struct trace_event *event, int fd,
+				    const struct perch_operation *operation)
 {
-	json_t *arguments = json_object();
+	static const char *const unknown[] = { "pid", "cpu", "group_fd", "flags" };
 	char text[128];
 
-	set(arguments, "pid", event ? json_integer(event->pid) : json_null());
-	set(arguments, "cpu", event ? json_integer(event->cpu) : json_null());
-	set(arguments, "group_fd", event ? json_integer(event->group_fd) : json_null());
-	set(arguments, "flags", event ? number(event->flags) : json_null());
-	set(arguments, "fd", json_integer(fd));
-	if (operation->kind == PERCH_OPERATION_MMAP) {
-		set(arguments, "address",
-		    operation->address_known ? number(operation->address) : json_null());
-		set(arguments, "length", number(operation->length));
-		set(arguments, "protection", json_integer(operation->protection));
-		set(arguments, "map_flags", json_integer(operation->map_flags));
-		set(arguments, "offset", number(operation->offset));
-	} else if (operation->kind == PERCH_OPERATION_IOCTL) {
-		set(arguments, "request", number(operation->request));
-		set(arguments, "request_name",
-		    json_string(trace_format_request(operation->request, text, sizeof(text))));
-		set(arguments, "argument", number(operation->argument));
-		if (operation->filter)
-			set(arguments, "filter", clean(operation->filter));
-		if (operation->period_known)
-			set(arguments, "period", number(operation->period));
-	} else if (operation->kind == PERCH_OPERATION_MUNMAP) {
-		set(arguments, "length", number(operation->length));
-		set(arguments, "offset", number(operation->offset));
+	perch__json_put_object(json, "args");
+	if (event) {
+		put_int(json, "pid", event->pid);
+		put_int(json, "cpu", event->cpu);
+		put_int(json, "group_fd", event->group_fd);
+		put_number(json, "flags", event->flags);
 	} else {
-		set(arguments, "size", number(operation->size));
+		for (size_t i = 0; i < CLI_NR(unknown); i++)
+			perch__json_put_null(json, unknown[i]);
 	}
-	return arguments;
+	put_int(json, "fd", fd);
+	if (operation->kind == PERCH_OPERATION_MMAP) {
+		if (operation->address_known)
+			put_number(json, "address", operation->address);
+		else
+			perch__json_put_null(json, "address");
+		put_number(json, "length", operation->length);
+		put_int(json, "protection", operation->protection);
+		put_int(json, "map_flags", operation->map_flags);
+		put_number(json, "offset", operation->offset);
+	} else if (operation->kind == PERCH_OPERATION_IOCTL) {
+		put_number(json, "request", operation->request);
+		perch__json_put_text(json, "request_name",
+				     trace_format_request(operation->request, text, sizeof(text)));
+		put_number(json, "argument", operation->argument);
+		if (operation->filter)
+			put_clean(json, "filter", operation->filter);
+		if (operation->period_known)
+			put_number(json, "period", operation->period);
+	} else if (operation->kind == PERCH_OPERATION_MUNMAP) {
+		put_number(json, "length", operation->length);
+		put_number(json, "offset", operation->offset);
+	} else {
+		put_number(json, "size", operation->size);
+	}
+	perch__json_end(json);
 }
 
 static void object_operation(struct trace_job *trace, uint64_t call_number,
@@ -198,28 +219,36 @@ static void object_operation(struct trace_job *trace, uint64_t call_number,
 			     int fd, const struct perch_operation *operation,
 			     const struct perch_explanation *explanation)
 {
-	json_t *object = new_object(call_number, caller);
+	struct explain_job *job = explain_job(trace);
+	struct line line;
+	struct perch__json_writer *json = begin_line(job, &line, call_number, caller);
 
-	set(object, "operation", json_string(trace_operation_name(operation->kind)));
-	set_explanation(object, explanation);
-	set(object, "attr", attr_object(operation->attr));
+	if (!json)
+		return;
+	perch__json_put_text(json, "operation", trace_operation_name(operation->kind));
+	put_explanation(json, explanation);
+	put_attr(json, operation->attr);
 	if (!operation->attr)
-		set(object, "attr_is_partial", json_true());
-	set(object, "args", operation_arguments(event, fd, operation));
-	write_line(explain_job(trace), object);
+		perch__json_put_flag(json, "attr_is_partial", true);
+	put_operation_arguments(json, event, fd, operation);
+	end_line(job, &line);
 }
 
 static void object_success(struct trace_job *trace, uint64_t call_number,
 			   const struct trace_caller *caller, const struct perch_open_call *call,
 			   int fd, const struct perch_finding *lint, size_t nr)
 {
-	json_t *object = new_object(call_number, caller);
+	struct explain_job *job = explain_job(trace);
+	struct line line;
+	struct perch__json_writer *json = begin_line(job, &line, call_number, caller);
 
-	set(object, "errno", json_integer(0));
-	set(object, "fd", json_integer(fd));
-	set(object, "lint", findings_array(lint, nr));
-	set_call(object, call);
-	write_line(explain_job(trace), object);
+	if (!json)
+		return;
+	put_int(json, "errno", 0);
+	put_int(json, "fd", fd);
+	put_findings(json, "lint", lint, nr);
+	put_call(json, call);
+	end_line(job, &line);
 }
 
 const struct trace_output explain_json = {

@@ -1,115 +1,129 @@
 /* SPDX-License-Identifier: MIT */
 /* perch list -j: an array with an object for each event. */
 #include <stdlib.h>
-#include <jansson.h>
+#include <string.h>
 
+#include "base/json_writer.h"
 #include "list.h"
 #include "options.h"
 
-/* Strings of the machine may be invalid UTF-8, which JSON cannot have. */
-static json_t *clean(const char *text)
+/* Strings of the machine may have control characters. */
+static void put_clean(struct perch__json_writer *json, const char *name, const char *text)
 {
 	char clean[1024];
 
 	perch_clean_text(text, clean, sizeof(clean));
-	return json_string(clean);
+	perch__json_put_text(json, name, clean);
+}
+
+/* With all digits, and a point or an exponent. */
+static void put_real(struct perch__json_writer *json, const char *name, double number)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.17g", number);
+	perch__json_key(json, name);
+	perch__output_text(json->out, text);
+	if (!strpbrk(text, ".e"))
+		perch__output_text(json->out, ".0");
 }
 
 static int add_format(void *context, const struct list_field *field)
 {
-	json_object_set_new(context, field->name, clean(field->text));
+	put_clean(context, field->name, field->text);
 	return 0;
 }
 
 static int add_field(void *context, const struct list_field *field)
 {
-	json_t *object = json_object();
+	struct perch__json_writer *json = context;
 
-	json_object_set_new(object, "name", clean(field->name));
-	json_object_set_new(object, "type", clean(field->text));
+	perch__json_put_object(json, NULL);
+	put_clean(json, "name", field->name);
+	put_clean(json, "type", field->text);
 	if (field->count)
-		json_object_set_new(object, "count", json_integer(field->count));
-	json_object_set_new(object, "offset", json_integer(field->offset));
-	json_object_set_new(object, "size", json_integer(field->size));
-	json_object_set_new(object, "signed", json_boolean(field->is_signed));
-	json_object_set_new(object, "common", json_boolean(field->common));
-	json_array_append_new(context, object);
+		perch__json_put_integer(json, "count", field->count);
+	perch__json_put_integer(json, "offset", field->offset);
+	perch__json_put_integer(json, "size", field->size);
+	perch__json_put_flag(json, "signed", field->is_signed);
+	perch__json_put_flag(json, "common", field->common);
+	perch__json_end(json);
 	return 0;
 }
 
 /* From sysfs: the PMU of an event and the event's terms, or the PMU's format files. */
-static void add_pmu(json_t *object, const struct list *list, const struct list_event *event)
+static void add_pmu(struct perch__json_writer *json, const struct list *list,
+		    const struct list_event *event)
 {
 	char *end;
 	double scale;
 
 	if (event->pmu)
-		json_object_set_new(object, "pmu", clean(event->pmu->name));
+		put_clean(json, "pmu", event->pmu->name);
 	if (event->terms)
-		json_object_set_new(object, "terms", clean(event->terms));
+		put_clean(json, "terms", event->terms);
 	if (event->unit)
-		json_object_set_new(object, "unit", clean(event->unit));
+		put_clean(json, "unit", event->unit);
 	if (event->scale) {
 		scale = strtod(event->scale, &end);
 		if (end != event->scale && !*end)
-			json_object_set_new(object, "scale", json_real(scale));
+			put_real(json, "scale", scale);
 	}
 	if (event->kind == LIST_RAW && event->pmu) {
-		json_t *formats = json_object();
-
-		list_visit_formats(list, event->pmu, add_format, formats);
-		json_object_set_new(object, "formats", formats);
+		perch__json_put_object(json, "formats");
+		list_visit_formats(list, event->pmu, add_format, json);
+		perch__json_end(json);
 	}
 }
 
-static void add_state(json_t *object, const struct list_event *event)
+static void add_state(struct perch__json_writer *json, const struct list_event *event)
 {
 	if (event->state == LIST_NOT_TRIED)
 		return;
-	json_object_set_new(object, "works", json_boolean(event->state == LIST_WORKS));
+	perch__json_put_flag(json, "works", event->state == LIST_WORKS);
 	if (event->state == LIST_WORKS)
 		return;
-	json_object_set_new(object, "errno", json_integer(event->reason.errnum));
-	json_object_set_new(object, "cause", json_string(perch_cause_slug(event->reason.cause)));
-	json_object_set_new(object, "error_kind",
-			    json_string(perch_error_kind_slug(event->reason.kind)));
-	json_object_set_new(object, "reason", clean(event->reason.message));
+	perch__json_put_signed(json, "errno", event->reason.errnum);
+	perch__json_put_text(json, "cause", perch_cause_slug(event->reason.cause));
+	perch__json_put_text(json, "error_kind", perch_error_kind_slug(event->reason.kind));
+	put_clean(json, "reason", event->reason.message);
 }
 
-static json_t *json_event(const struct list *list, const struct list_event *event)
+static void put_event(struct perch__json_writer *json, const struct list *list,
+		      const struct list_event *event)
 {
-	json_t *object = json_object();
-
-	json_object_set_new(object, "name", clean(event->name));
+	perch__json_begin_object(json);
+	put_clean(json, "name", event->name);
 	if (event->alias)
-		json_object_set_new(object, "alias", clean(event->alias));
-	json_object_set_new(object, "kind", json_string(list_kinds[event->kind].slug));
+		put_clean(json, "alias", event->alias);
+	perch__json_put_text(json, "kind", list_kinds[event->kind].slug);
 	if (event->form)
-		json_object_set_new(object, "form", json_true());
-	add_pmu(object, list, event);
-	add_state(object, event);
+		perch__json_put_flag(json, "form", true);
+	add_pmu(json, list, event);
+	add_state(json, event);
 	if (list->details && event->kind == LIST_TRACEPOINT) {
-		json_t *fields = json_array();
-
-		list_visit_fields(list, event->name, add_field, fields);
-		json_object_set_new(object, "fields", fields);
+		perch__json_put_array(json, "fields");
+		list_visit_fields(list, event->name, add_field, json);
+		perch__json_end(json);
 	}
-	return object;
+	perch__json_end(json);
 }
 
 /* One object per line, so that an event is found by grep. */
 int list_print_json(const struct list *list)
 {
-	puts("[");
-	for (size_t i = 0; i < list->nr; i++) {
-		json_t *object = json_event(list, &list->event[i]);
-		int rc = json_dumpf(object, stdout, JSON_COMPACT);
+	struct perch__output out;
+	struct perch__json_writer json = { .out = &out };
 
-		json_decref(object);
-		if (rc)
-			return CLI_EXIT_FAILURE;
-		puts(i + 1 < list->nr ? "," : "");
+	if (perch__output_open(&out, stdout))
+		return CLI_EXIT_FAILURE;
+	perch__output_text(&out, "[\n");
+	for (size_t i = 0; i < list->nr; i++) {
+		put_event(&json, list, &list->event[i]);
+		perch__output_text(&out, i + 1 < list->nr ? ",\n" : "\n");
 	}
-	puts("]");
-	return 0;
+	perch__output_text(&out, "]\n");
+	perch__output_flush(&out);
+	perch__output_close(&out);
+	return out.error ? CLI_EXIT_FAILURE : 0;
 }

@@ -25,26 +25,14 @@ static void put_percent(struct writer *writer, const char *name, uint64_t period
 	perch__output_bytes(&writer->out, text, length);
 }
 
-static void put_string(struct writer *writer, const char *name, const char *text)
-{
-	perch__json_key(&writer->json, name);
-	perch__json_string(&writer->json, text, strlen(text));
-}
-
-static void put_number(struct writer *writer, const char *name, uint64_t number)
-{
-	perch__json_key(&writer->json, name);
-	perch__json_number(&writer->json, number);
-}
-
 /* The name without the characters of the mode, which have a key of their own. */
 static void put_function(struct writer *writer, const struct perch_frame *frame)
 {
 	const char mode[] = { frame->cpumode_char, 0 };
 	char buffer[PERCH_CELL_BYTES];
 
-	put_string(writer, "mode", mode);
-	put_string(writer, "sym", report_function(writer->profile, frame, buffer));
+	perch__json_put_text(&writer->json, "mode", mode);
+	perch__json_put_text(&writer->json, "sym", report_function(writer->profile, frame, buffer));
 }
 
 static void put_column(struct writer *writer, const struct perch_row *row,
@@ -58,11 +46,11 @@ static void put_column(struct writer *writer, const struct perch_row *row,
 	else if (!strcmp(column->name, "sym"))
 		put_function(writer, &row->frame);
 	else if (column->type != PERCH_COLUMN_NUMBER)
-		put_string(writer, column->name,
-			   perch_profile_cell(writer->profile, row, column, buffer,
-					      sizeof(buffer)));
+		perch__json_put_text(&writer->json, column->name,
+				     perch_profile_cell(writer->profile, row, column, buffer,
+							sizeof(buffer)));
 	else if (strcmp(column->name, "cpu") || value != PERCH_NO_CPU)
-		put_number(writer, column->name, value);
+		perch__json_put_number(&writer->json, column->name, value);
 }
 
 static int put_chains(struct writer *writer, const struct perch_row *row)
@@ -76,24 +64,23 @@ static int put_chains(struct writer *writer, const struct perch_row *row)
 
 	if (status)
 		return status;
-	perch__json_key(json, "chains");
-	perch__json_begin_array(json);
+	perch__json_put_array(json, "chains");
 	for (size_t i = 0; i < chains.nr && (!report->graph.max || i < report->graph.max); i++) {
 		size_t nr = report_chain_path(&chains, &chains.chain[i]);
 
-		perch__json_key(json, NULL);
-		perch__json_begin_object(json);
+		perch__json_put_object(json, NULL);
 		put_percent(writer, "overhead", chains.chain[i].period, writer->total);
-		put_number(writer, "period", chains.chain[i].period);
+		perch__json_put_number(&writer->json, "period", chains.chain[i].period);
 		if (report->graph.value == VALUE_COUNT)
-			put_number(writer, "sample",
-				   chains.graph.node[chains.chain[i].node].self_samples);
-		perch__json_key(json, "frames");
-		perch__json_begin_array(json);
+			perch__json_put_number(
+				&writer->json, "sample",
+				chains.graph.node[chains.chain[i].node].self_samples);
+		perch__json_put_array(json, "frames");
 		for (size_t j = 0; j < nr; j++)
-			put_string(writer, NULL,
-				   report_frame(report, writer->profile,
-						&chains.graph.node[chains.path[j]].frame, buffer));
+			perch__json_put_text(&writer->json, NULL,
+					     report_frame(report, writer->profile,
+							  &chains.graph.node[chains.path[j]].frame,
+							  buffer));
 		perch__json_end(json);
 		perch__json_end(json);
 	}
@@ -109,7 +96,7 @@ static int put_row(struct writer *writer, const struct perch_row *row, const cha
 	int status = 0;
 
 	perch__json_begin_object(&writer->json);
-	put_string(writer, "event", event);
+	perch__json_put_text(&writer->json, "event", event);
 	for (size_t i = 0; i < columns->nr; i++)
 		put_column(writer, row, columns->column[i]);
 	for (size_t i = 0; i < CLI_NR(sums); i++) {

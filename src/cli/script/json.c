@@ -10,36 +10,6 @@
 #include "base/json_writer.h"
 #include "script.h"
 
-static void put_text(struct perch__json_writer *json, const char *name, const char *text)
-{
-	perch__json_key(json, name);
-	perch__json_string(json, text, strlen(text));
-}
-
-static void put_number(struct perch__json_writer *json, const char *name, uint64_t number)
-{
-	perch__json_key(json, name);
-	perch__json_number(json, number);
-}
-
-static void put_signed(struct perch__json_writer *json, const char *name, int64_t number)
-{
-	perch__json_key(json, name);
-	perch__json_signed(json, number);
-}
-
-static void put_hex(struct perch__json_writer *json, const char *name, uint64_t number)
-{
-	perch__json_key(json, name);
-	perch__json_hex(json, number);
-}
-
-static void put_true(struct perch__json_writer *json, const char *name)
-{
-	perch__json_key(json, name);
-	perch__output_text(json->out, "true");
-}
-
 /* ---- frames ---- */
 
 static void put_source(struct perch__json_writer *json, const struct script_event *event,
@@ -47,8 +17,8 @@ static void put_source(struct perch__json_writer *json, const struct script_even
 {
 	if (!(event->fields & SCRIPT_SRCLINE) || !frame->file || !frame->line)
 		return;
-	put_text(json, "file", frame->file);
-	put_number(json, "line", frame->line);
+	perch__json_put_text(json, "file", frame->file);
+	perch__json_put_number(json, "line", frame->line);
 }
 
 /* Writes the function of an address. Returns 0 or -ENOMEM. */
@@ -61,13 +31,14 @@ static int put_function(struct script *script, struct perch__json_writer *json,
 	if (!path)
 		return -ENOMEM;
 	if (event->fields & SCRIPT_SYM && address->symbol)
-		put_text(json, "sym", perch_symbols_name(script->symbols, address->symbol));
+		perch__json_put_text(json, "sym",
+				     perch_symbols_name(script->symbols, address->symbol));
 	if (event->fields & SCRIPT_SYMOFF && address->symbol)
-		put_number(json, "symoff", address->offset - address->symbol->start);
+		perch__json_put_number(json, "symoff", address->offset - address->symbol->start);
 	if (event->fields & SCRIPT_DSO && address->dso->kind != PERCH_DSO_UNKNOWN)
-		put_text(json, "dso", path);
+		perch__json_put_text(json, "dso", path);
 	if (event->fields & SCRIPT_DSOFF && address->dso->kind == PERCH_DSO_FILE)
-		put_hex(json, "dsoff", address->offset);
+		perch__json_put_hex(json, "dsoff", address->offset);
 	if (frame)
 		put_source(json, event, frame);
 	return 0;
@@ -91,21 +62,20 @@ static int put_frame(struct script *script, struct perch__json_writer *json,
 		return nr;
 	*stop = false;
 	for (int i = 0; i < nr - 1 && !script->no_inline && !*stop; i++) {
-		perch__json_key(json, NULL);
-		perch__json_begin_object(json);
-		put_hex(json, "ip", ip);
+		perch__json_put_object(json, NULL);
+		perch__json_put_hex(json, "ip", ip);
 		if (event->fields & SCRIPT_SYM && frame[i].symbol)
-			put_text(json, "sym", perch_symbols_name(script->symbols, frame[i].symbol));
+			perch__json_put_text(json, "sym",
+					     perch_symbols_name(script->symbols, frame[i].symbol));
 		put_source(json, event, &frame[i]);
-		put_true(json, "inlined");
+		perch__json_put_flag(json, "inlined", true);
 		perch__json_end(json);
 		*stop = script_stops_at(script, frame[i].symbol);
 	}
 	if (*stop)
 		return 0;
-	perch__json_key(json, NULL);
-	perch__json_begin_object(json);
-	put_hex(json, "ip", ip);
+	perch__json_put_object(json, NULL);
+	perch__json_put_hex(json, "ip", ip);
 	rc = put_function(script, json, event, address, nr ? &frame[nr - 1] : NULL);
 	perch__json_end(json);
 	*stop = script_stops_at(script, address->symbol);
@@ -124,8 +94,7 @@ static int put_chain(struct script *script, struct perch__json_writer *json,
 	int rc = 0;
 
 	perch_chain_init(&chain, record);
-	perch__json_key(json, "callchain");
-	perch__json_begin_array(json);
+	perch__json_put_array(json, "callchain");
 	for (size_t i = 0;
 	     i < sample->nr && !rc && !stop && (!script->max_stack || i < script->max_stack); i++) {
 		char kind = perch_session_address(script->session, sample->chain[i])->cpumode_char;
@@ -143,7 +112,7 @@ static int put_chain(struct script *script, struct perch__json_writer *json,
 	}
 	perch__json_end(json);
 	if (sample->truncated && (!script->max_stack || sample->nr <= script->max_stack))
-		put_true(json, "stack_truncated");
+		perch__json_put_flag(json, "stack_truncated", true);
 	return rc;
 }
 
@@ -155,7 +124,7 @@ static int put_ip(struct script *script, struct perch__json_writer *json,
 	const struct perch_symbol_frame *frame = NULL;
 	int nr = 0, rc;
 
-	put_hex(json, "ip", sample->record->sample.ip);
+	perch__json_put_hex(json, "ip", sample->record->sample.ip);
 	if (event->fields & SCRIPT_SRCLINE &&
 	    perch_symbols_has_debug_info(script->symbols, address->dso))
 		nr = perch_symbols_frames(script->symbols, address->dso, address->offset, &frame);
@@ -178,17 +147,18 @@ static void put_start(struct script *script, struct perch__json_writer *json,
 	const struct perch_sample *values = &sample->record->sample;
 
 	if (event->fields & SCRIPT_EVENT)
-		put_text(json, "event", event->event->name);
+		perch__json_put_text(json, "event", event->event->name);
 	if (event->fields & SCRIPT_COMM)
-		put_text(json, "comm", perch_thread_comm(sample->thread));
+		perch__json_put_text(json, "comm", perch_thread_comm(sample->thread));
 	if (event->fields & SCRIPT_PID)
-		put_signed(json, "pid", (int32_t)values->pid);
+		perch__json_put_signed(json, "pid", (int32_t)values->pid);
 	if (event->fields & SCRIPT_TID)
-		put_signed(json, "tid", (int32_t)values->tid);
+		perch__json_put_signed(json, "tid", (int32_t)values->tid);
 	if (event->fields & SCRIPT_CPU)
-		put_number(json, "cpu", values->cpu);
+		perch__json_put_number(json, "cpu", values->cpu);
 	if (event->fields & SCRIPT_MISC)
-		put_text(json, "misc", modes[sample->record->misc & PERCH_MISC_CPUMODE_MASK]);
+		perch__json_put_text(json, "misc",
+				     modes[sample->record->misc & PERCH_MISC_CPUMODE_MASK]);
 	if (event->fields & SCRIPT_TIME) {
 		perch__json_key(json, "time");
 		perch__json_decimal(json, script->reltime || script->deltatime
@@ -203,15 +173,14 @@ static void put_start(struct script *script, struct perch__json_writer *json,
 				   (size_t)(script_put_tod(script, text, values->time) - text) - 1);
 	}
 	if (event->fields & SCRIPT_PERIOD)
-		put_number(json, "period", values->period);
+		perch__json_put_number(json, "period", values->period);
 }
 
 /* The fields of a tracepoint, without the ones that all tracepoints have. */
 static void put_trace(struct perch__json_writer *json, const struct script_event *event,
 		      const struct perch_record *record)
 {
-	perch__json_key(json, "trace");
-	perch__json_begin_object(json);
+	perch__json_put_object(json, "trace");
 	perch_tracepoint_visit(event->format, record, perch__json_trace_field, json);
 	perch__json_end(json);
 }
@@ -223,15 +192,15 @@ static void put_registers(struct script *script, struct perch__json_writer *json
 
 	if (!regs->nr)
 		return;
-	perch__json_key(json, name);
-	perch__json_begin_object(json);
+	perch__json_put_object(json, name);
 	for (uint64_t mask = regs->mask; mask && value < regs->value + regs->nr; mask &= mask - 1) {
 		unsigned bit = (unsigned)__builtin_ctzll(mask);
 		const char *register_name = perch_register_name(script->arch, bit);
 		char number[16];
 
 		snprintf(number, sizeof(number), "R%u", bit);
-		put_hex(json, register_name ? register_name : number, perch_word(record, value++));
+		perch__json_put_hex(json, register_name ? register_name : number,
+				    perch_word(record, value++));
 	}
 	perch__json_end(json);
 }
@@ -245,7 +214,7 @@ static int put_branch_end(struct script *script, struct perch__json_writer *json
 	struct script_target target;
 	char name[16];
 
-	put_hex(json, end, address);
+	perch__json_put_hex(json, end, address);
 	if (!(event->fields & (SCRIPT_BRSTACKSYM | SCRIPT_BRSTACKOFF)) || !address)
 		return 0;
 	if (script_resolve(script, sample, address, &target))
@@ -255,15 +224,16 @@ static int put_branch_end(struct script *script, struct perch__json_writer *json
 	script_find_symbol(script, &target);
 	if (event->fields & SCRIPT_BRSTACKSYM && target.symbol) {
 		snprintf(name, sizeof(name), "%s_sym", end);
-		put_text(json, name, perch_symbols_name(script->symbols, target.symbol));
+		perch__json_put_text(json, name,
+				     perch_symbols_name(script->symbols, target.symbol));
 		snprintf(name, sizeof(name), "%s_symoff", end);
-		put_number(json, name, target.location.offset - target.symbol->start);
+		perch__json_put_number(json, name, target.location.offset - target.symbol->start);
 	}
 	snprintf(name, sizeof(name), "%s_dso", end);
-	put_text(json, name, target.dso);
+	perch__json_put_text(json, name, target.dso);
 	if (event->fields & SCRIPT_BRSTACKOFF && target.location.dso->kind == PERCH_DSO_FILE) {
 		snprintf(name, sizeof(name), "%s_dsoff", end);
-		put_hex(json, name, target.location.offset);
+		perch__json_put_hex(json, name, target.location.offset);
 	}
 	return 0;
 }
@@ -271,30 +241,28 @@ static int put_branch_end(struct script *script, struct perch__json_writer *json
 static int put_branches(struct script *script, struct perch__json_writer *json,
 			const struct script_event *event, const struct perch_session_sample *sample)
 {
-	perch__json_key(json, "brstack");
-	perch__json_begin_array(json);
+	perch__json_put_array(json, "brstack");
 	for (uint64_t i = 0; i < sample->record->sample.branches.nr; i++) {
 		struct perch_branch_entry entry;
 		const char *type;
 
 		perch_branch_at(sample->record, i, &entry);
-		perch__json_key(json, NULL);
-		perch__json_begin_object(json);
+		perch__json_put_object(json, NULL);
 		if (put_branch_end(script, json, event, sample, "from", entry.from) ||
 		    put_branch_end(script, json, event, sample, "to", entry.to))
 			return -ENOMEM;
 		if (entry.predicted)
-			put_true(json, "predicted");
+			perch__json_put_flag(json, "predicted", true);
 		if (entry.mispred)
-			put_true(json, "mispredicted");
+			perch__json_put_flag(json, "mispredicted", true);
 		if (entry.in_tx)
-			put_true(json, "in_tx");
+			perch__json_put_flag(json, "in_tx", true);
 		if (entry.abort)
-			put_true(json, "abort");
-		put_number(json, "cycles", entry.cycles);
+			perch__json_put_flag(json, "abort", true);
+		perch__json_put_number(json, "cycles", entry.cycles);
 		type = script_branch_type(&entry);
 		if (*type)
-			put_text(json, "type", type);
+			perch__json_put_text(json, "type", type);
 		perch__json_end(json);
 	}
 	perch__json_end(json);
@@ -317,13 +285,13 @@ static int put_instruction(struct script *script, struct perch__json_writer *jso
 		perch__json_hex_bytes(json, instruction.bytes, instruction.length);
 	}
 	if (event->fields & SCRIPT_INSNLEN)
-		put_number(json, "insnlen", instruction.length);
+		perch__json_put_number(json, "insnlen", instruction.length);
 	if (!instruction.assembly)
 		return 0;
 	rc = script_put_assembly(script, sample, instruction.assembly, &end);
 	*end = 0;
 	if (!rc)
-		put_text(json, "disasm", text);
+		perch__json_put_text(json, "disasm", text);
 	return rc;
 }
 
@@ -333,9 +301,9 @@ static void put_cgroup(struct script *script, struct perch__json_writer *json, u
 	const char *name =
 		perch_processes_cgroup_name(perch_session_processes(script->session), id);
 
-	put_number(json, "cgroup_id", id);
+	perch__json_put_number(json, "cgroup_id", id);
 	if (name)
-		put_text(json, "cgroup", name);
+		perch__json_put_text(json, "cgroup", name);
 }
 
 static void put_memory(struct perch__json_writer *json, const struct script_event *event,
@@ -346,29 +314,29 @@ static void put_memory(struct perch__json_writer *json, const struct script_even
 	char text[512];
 
 	if (event->fields & SCRIPT_ADDR)
-		put_hex(json, "addr", values->addr);
+		perch__json_put_hex(json, "addr", values->addr);
 	if (event->fields & SCRIPT_PHYS_ADDR)
-		put_hex(json, "phys_addr", values->phys_addr);
+		perch__json_put_hex(json, "phys_addr", values->phys_addr);
 	if (event->fields & SCRIPT_DATA_SRC) {
 		perch_format_data_src(values->data_src, text, sizeof(text));
-		put_hex(json, "data_src", values->data_src);
-		put_text(json, "data_src_text", text);
+		perch__json_put_hex(json, "data_src", values->data_src);
+		perch__json_put_text(json, "data_src_text", text);
 	}
 	if (event->fields & SCRIPT_WEIGHT)
-		put_number(json, "weight", parts ? weight.var1_dw : weight.full);
+		perch__json_put_number(json, "weight", parts ? weight.var1_dw : weight.full);
 	if (event->fields & SCRIPT_INS_LAT)
-		put_number(json, "ins_lat", weight.var2_w);
+		perch__json_put_number(json, "ins_lat", weight.var2_w);
 	if (event->fields & SCRIPT_RETIRE_LAT)
-		put_number(json, "retire_lat", weight.var3_w);
+		perch__json_put_number(json, "retire_lat", weight.var3_w);
 	if (event->fields & SCRIPT_TRANSACTION) {
 		perch_format_transaction(values->transaction, text, sizeof(text));
-		put_hex(json, "transaction", values->transaction);
-		put_text(json, "transaction_text", text);
+		perch__json_put_hex(json, "transaction", values->transaction);
+		perch__json_put_text(json, "transaction_text", text);
 	}
 	if (event->fields & SCRIPT_DATA_PAGE_SIZE)
-		put_number(json, "data_page_size", values->data_page_size);
+		perch__json_put_number(json, "data_page_size", values->data_page_size);
 	if (event->fields & SCRIPT_CODE_PAGE_SIZE)
-		put_number(json, "code_page_size", values->code_page_size);
+		perch__json_put_number(json, "code_page_size", values->code_page_size);
 }
 
 int script_put_json(struct script *script, const struct perch_session_sample *sample)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of the result: their order, what is printed before each, and the lines of -x and -j. */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "stat.h"
 
 static int by_value(const void *one, const void *other)
@@ -251,17 +251,13 @@ void stat_print_csv_line(const struct stat_job *stat, const struct stat_line *li
 	print_csv_metrics(stat, line, group, out);
 }
 
-/* jansson writes strings. The layout of objects is perf's, which jansson cannot write. */
+/* The layout of objects is perf's, whose white space struct perch__json_writer does not write. */
 static void print_json_text(const char *text, FILE *out)
 {
 	char clean[512];
-	json_t *string;
 
 	perch_clean_text(text, clean, sizeof(clean));
-	string = json_string(clean);
-	if (!string || json_dumpf(string, out, JSON_ENCODE_ANY))
-		fputs("\"\"", out);
-	json_decref(string);
+	perch__json_print_string(out, clean);
 }
 
 /* perf's keys. The core of a percore event has the key of --per-core. */

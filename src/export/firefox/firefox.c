@@ -40,11 +40,10 @@ static const struct marker_schema {
 
 static void put_field(struct json_file *file, const struct field *field)
 {
-	perch__json_key(&file->json, NULL);
-	perch__json_begin_object(&file->json);
-	perch__json_put_text(file, "key", field->key);
-	perch__json_put_text(file, "label", field->label);
-	perch__json_put_text(file, "format", field->format);
+	perch__json_put_object(&file->json, NULL);
+	perch__json_put_text(&file->json, "key", field->key);
+	perch__json_put_text(&file->json, "label", field->label);
+	perch__json_put_text(&file->json, "format", field->format);
 	perch__json_end(&file->json);
 }
 
@@ -53,18 +52,15 @@ static void begin_schema(struct json_file *file, const char *type, const char *l
 	static const char *const displays[] = { "marker-chart", "marker-table",
 						"timeline-overview" };
 
-	perch__json_key(&file->json, NULL);
-	perch__json_begin_object(&file->json);
-	perch__json_put_text(file, "name", type);
-	perch__json_put_text(file, "tableLabel", label);
-	perch__json_put_text(file, "tooltipLabel", label);
-	perch__json_key(&file->json, "display");
-	perch__json_begin_array(&file->json);
+	perch__json_put_object(&file->json, NULL);
+	perch__json_put_text(&file->json, "name", type);
+	perch__json_put_text(&file->json, "tableLabel", label);
+	perch__json_put_text(&file->json, "tooltipLabel", label);
+	perch__json_put_array(&file->json, "display");
 	for (size_t i = 0; i < sizeof(displays) / sizeof(displays[0]); i++)
-		perch__json_put_text(file, NULL, displays[i]);
+		perch__json_put_text(&file->json, NULL, displays[i]);
 	perch__json_end(&file->json);
-	perch__json_key(&file->json, "fields");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "fields");
 }
 
 static void end_schema(struct json_file *file)
@@ -96,8 +92,7 @@ static void put_schemas(struct firefox *firefox)
 	struct json_file *file = &firefox->file;
 	char type[32];
 
-	perch__json_key(&file->json, "markerSchema");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "markerSchema");
 	for (size_t i = 0; i < MARKER_EVENT; i++) {
 		const struct marker_schema *schema = &marker_schemas[i];
 
@@ -158,16 +153,13 @@ static void put_categories(struct json_file *file)
 		[CATEGORY_INLINED] = { "Inlined", "lightblue" },
 	};
 
-	perch__json_key(&file->json, "categories");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "categories");
 	for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
-		perch__json_key(&file->json, NULL);
-		perch__json_begin_object(&file->json);
-		perch__json_put_text(file, "name", categories[i].name);
-		perch__json_put_text(file, "color", categories[i].color);
-		perch__json_key(&file->json, "subcategories");
-		perch__json_begin_array(&file->json);
-		perch__json_put_text(file, NULL, "Other");
+		perch__json_put_object(&file->json, NULL);
+		perch__json_put_text(&file->json, "name", categories[i].name);
+		perch__json_put_text(&file->json, "color", categories[i].color);
+		perch__json_put_array(&file->json, "subcategories");
+		perch__json_put_text(&file->json, NULL, "Other");
 		perch__json_end(&file->json);
 		perch__json_end(&file->json);
 	}
@@ -193,21 +185,19 @@ static void put_text_feature(struct firefox *firefox, const char *name, enum per
 		perch_reader_text(perch_session_reader(firefox->export->session), feature);
 
 	if (text)
-		perch__json_put_text(&firefox->file, name, text);
+		perch__json_put_text(&firefox->file.json, name, text);
 }
 
 static void put_extensions(struct json_file *file)
 {
 	static const char *const columns[] = { "baseURL", "id", "name" };
 
-	perch__json_key(&file->json, "extensions");
-	perch__json_begin_object(&file->json);
+	perch__json_put_object(&file->json, "extensions");
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
-		perch__json_key(&file->json, columns[i]);
-		perch__json_begin_array(&file->json);
+		perch__json_put_array(&file->json, columns[i]);
 		perch__json_end(&file->json);
 	}
-	perch__json_put_number(file, "length", 0);
+	perch__json_put_integer(&file->json, "length", 0);
 	perch__json_end(&file->json);
 }
 
@@ -216,22 +206,21 @@ static void put_meta(struct firefox *firefox)
 	struct json_file *file = &firefox->file;
 	const struct perch_export *export = firefox->export;
 
-	perch__json_key(&file->json, "meta");
-	perch__json_begin_object(&file->json);
-	perch__json_put_number(file, "version", GECKO_FORMAT_VERSION);
-	perch__json_put_number(file, "preprocessedProfileVersion", FORMAT_VERSION);
-	perch__json_put_text(file, "product",
+	perch__json_put_object(&file->json, "meta");
+	perch__json_put_integer(&file->json, "version", GECKO_FORMAT_VERSION);
+	perch__json_put_integer(&file->json, "preprocessedProfileVersion", FORMAT_VERSION);
+	perch__json_put_text(&file->json, "product",
 			     export->nr_threads ? export->thread[firefox->sorted[0]].comm
 						: "recording");
-	perch__json_put_text(file, "importedFrom", "perch " PERCH_VERSION_STRING);
+	perch__json_put_text(&file->json, "importedFrom", "perch " PERCH_VERSION_STRING);
 	perch__json_put_ms(file, "interval", interval_of(firefox));
 	perch__json_put_ms(file, "startTime", perch__export_time_of_day(export, firefox->start));
-	perch__json_put_number(file, "processType", 0);
-	perch__json_put_number(file, "stackwalk", 1);
-	perch__json_put_flag(file, "debug", false);
-	perch__json_put_flag(file, "symbolicated", true);
-	perch__json_put_flag(file, "usesOnlyOneStackType", true);
-	perch__json_put_flag(file, "sourceCodeIsNotOnSearchfox", true);
+	perch__json_put_integer(&file->json, "processType", 0);
+	perch__json_put_integer(&file->json, "stackwalk", 1);
+	perch__json_put_flag(&file->json, "debug", false);
+	perch__json_put_flag(&file->json, "symbolicated", true);
+	perch__json_put_flag(&file->json, "usesOnlyOneStackType", true);
+	perch__json_put_flag(&file->json, "sourceCodeIsNotOnSearchfox", true);
 	put_text_feature(firefox, "oscpu", PERCH_FEATURE_OSRELEASE);
 	put_text_feature(firefox, "CPUName", PERCH_FEATURE_CPUDESC);
 	put_text_feature(firefox, "device", PERCH_FEATURE_HOSTNAME);

@@ -39,27 +39,24 @@ static void put_counter(struct firefox *firefox, const struct count *count, size
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%" PRIu32, export->thread[firefox->sorted[count->main]].pid);
-	perch__json_key(&file->json, NULL);
-	perch__json_begin_object(&file->json);
-	perch__json_put_text(file, "name", perch__export_event_name(export, count->event));
-	perch__json_put_text(file, "category", "event");
-	perch__json_put_text(file, "description", "counts between the samples of the group");
-	perch__json_put_text(file, "pid", pid);
-	perch__json_put_number(file, "mainThreadIndex", count->main);
-	perch__json_key(&file->json, "samples");
-	perch__json_begin_object(&file->json);
-	perch__json_key(&file->json, "time");
-	perch__json_begin_array(&file->json);
+	perch__json_put_object(&file->json, NULL);
+	perch__json_put_text(&file->json, "name", perch__export_event_name(export, count->event));
+	perch__json_put_text(&file->json, "category", "event");
+	perch__json_put_text(&file->json, "description", "counts between the samples of the group");
+	perch__json_put_text(&file->json, "pid", pid);
+	perch__json_put_integer(&file->json, "mainThreadIndex", count->main);
+	perch__json_put_object(&file->json, "samples");
+	perch__json_put_array(&file->json, "time");
 	for (size_t i = 0; i < nr; i++)
 		perch__firefox_put_time(firefox, NULL,
 					export->occurrence[count[i].occurrence].time);
 	perch__json_end(&file->json);
-	perch__json_key(&file->json, "count");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "count");
 	for (size_t i = 0; i < nr; i++)
-		perch__json_put_number(file, NULL, export->occurrence[count[i].occurrence].period);
+		perch__json_put_integer(&file->json, NULL,
+					export->occurrence[count[i].occurrence].period);
 	perch__json_end(&file->json);
-	perch__json_put_number(file, "length", nr);
+	perch__json_put_integer(&file->json, "length", nr);
 	perch__json_end(&file->json);
 	perch__json_end(&file->json);
 }
@@ -92,8 +89,7 @@ int perch__firefox_put_counters(struct firefox *firefox)
 
 	if (!count)
 		return -ENOMEM;
-	perch__json_key(&file->json, "counters");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "counters");
 	for (size_t first = 0, next; first < nr; first = next) {
 		next = first + 1;
 		while (next < nr && count[next].main == count[first].main &&

@@ -51,11 +51,11 @@ static void put_build_id(struct json_file *file, const struct perch_dso *dso)
 		snprintf(breakpad + 2 * i, 3, "%02X", dso->build_id[order[i]]);
 	if (dso->build_id_size)
 		strcat(breakpad, "0");
-	perch__json_put_text(file, "breakpadId", breakpad);
+	perch__json_put_text(&file->json, "breakpadId", breakpad);
 	if (dso->build_id_size)
-		perch__json_put_text(file, "codeId", code_id);
+		perch__json_put_text(&file->json, "codeId", code_id);
 	else
-		perch__json_put_null(file, "codeId");
+		perch__json_put_null(&file->json, "codeId");
 }
 
 void perch__firefox_put_libs(struct firefox *firefox)
@@ -66,19 +66,17 @@ void perch__firefox_put_libs(struct firefox *firefox)
 	const struct perch_dso *const *dsos;
 
 	perch_processes_dsos(perch_session_processes(firefox->export->session), &dsos);
-	perch__json_key(&file->json, "libs");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "libs");
 	for (size_t i = 0; i < firefox->nr_libs; i++) {
 		const struct perch_dso *dso = dsos[firefox->libs[i].dso];
 		const char *name = perch__export_text(&firefox->tree.texts, firefox->libs[i].name);
 
-		perch__json_key(&file->json, NULL);
-		perch__json_begin_object(&file->json);
-		perch__json_put_text(file, "arch", arch ? arch : "");
-		perch__json_put_text(file, "name", name);
-		perch__json_put_text(file, "path", dso->path);
-		perch__json_put_text(file, "debugName", name);
-		perch__json_put_text(file, "debugPath", dso->path);
+		perch__json_put_object(&file->json, NULL);
+		perch__json_put_text(&file->json, "arch", arch ? arch : "");
+		perch__json_put_text(&file->json, "name", name);
+		perch__json_put_text(&file->json, "path", dso->path);
+		perch__json_put_text(&file->json, "debugName", name);
+		perch__json_put_text(&file->json, "debugPath", dso->path);
 		put_build_id(file, dso);
 		perch__json_end(&file->json);
 	}
@@ -122,7 +120,7 @@ struct column {
 static void put_value(struct json_file *file, uint64_t value)
 {
 	if (value < NONE) {
-		perch__json_put_number(file, NULL, value);
+		perch__json_put_integer(&file->json, NULL, value);
 		return;
 	}
 	perch__json_key(&file->json, NULL);
@@ -136,13 +134,12 @@ static void put_columns(struct firefox *firefox, const struct column *columns, s
 	struct json_file *file = &firefox->file;
 
 	for (size_t i = 0; i < nr_columns; i++) {
-		perch__json_key(&file->json, columns[i].name);
-		perch__json_begin_array(&file->json);
+		perch__json_put_array(&file->json, columns[i].name);
 		for (size_t row = 0; row < nr_rows; row++)
 			put_value(file, columns[i].function(firefox, row));
 		perch__json_end(&file->json);
 	}
-	perch__json_put_number(file, "length", nr_rows);
+	perch__json_put_integer(&file->json, "length", nr_rows);
 }
 
 static void put_table(struct firefox *firefox, const char *name, const struct column *columns,
@@ -150,8 +147,7 @@ static void put_table(struct firefox *firefox, const char *name, const struct co
 {
 	struct json_file *file = &firefox->file;
 
-	perch__json_key(&file->json, name);
-	perch__json_begin_object(&file->json);
+	perch__json_put_object(&file->json, name);
 	put_columns(firefox, columns, nr_columns, nr_rows);
 	perch__json_end(&file->json);
 }
@@ -312,13 +308,11 @@ static void put_functions(struct firefox *firefox)
 	struct json_file *file = &firefox->file;
 	size_t nr = firefox->tree.nr_functions;
 
-	perch__json_key(&file->json, "funcTable");
-	perch__json_begin_object(&file->json);
+	perch__json_put_object(&file->json, "funcTable");
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		perch__json_key(&file->json, flags[i]);
-		perch__json_begin_array(&file->json);
+		perch__json_put_array(&file->json, flags[i]);
 		for (size_t row = 0; row < nr; row++)
-			perch__json_put_flag(file, NULL, false);
+			perch__json_put_flag(&file->json, NULL, false);
 		perch__json_end(&file->json);
 	}
 	put_columns(firefox, function_columns,
@@ -331,10 +325,9 @@ static void put_texts(struct firefox *firefox)
 	const struct export_texts *texts = &firefox->tree.texts;
 	struct json_file *file = &firefox->file;
 
-	perch__json_key(&file->json, "stringArray");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "stringArray");
 	for (uint32_t i = 0; i < texts->nr; i++)
-		perch__json_put_text(file, NULL, perch__export_text(texts, i));
+		perch__json_put_text(&file->json, NULL, perch__export_text(texts, i));
 	perch__json_end(&file->json);
 }
 
@@ -342,8 +335,7 @@ void perch__firefox_put_tables(struct firefox *firefox)
 {
 	struct json_file *file = &firefox->file;
 
-	perch__json_key(&file->json, "shared");
-	perch__json_begin_object(&file->json);
+	perch__json_put_object(&file->json, "shared");
 	PUT_TABLE(firefox, "stackTable", stack_columns, firefox->tree.nr_nodes);
 	PUT_TABLE(firefox, "frameTable", frame_columns, firefox->tree.nr_frames);
 	put_functions(firefox);

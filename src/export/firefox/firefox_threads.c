@@ -95,35 +95,31 @@ static void put_samples(struct firefox *firefox, uint32_t thread)
 
 	track = track ? track : &none;
 	order = firefox->tracks.order + track->first;
-	perch__json_key(&file->json, "samples");
-	perch__json_begin_object(&file->json);
-	perch__json_key(&file->json, "stack");
-	perch__json_begin_array(&file->json);
+	perch__json_put_object(&file->json, "samples");
+	perch__json_put_array(&file->json, "stack");
 	for (size_t i = 0; i < track->nr; i++) {
 		uint32_t leaf = firefox->tree.leaf[export->occurrence[order[i]].entry];
 
 		if (leaf == NO_INDEX)
-			perch__json_put_null(file, NULL);
+			perch__json_put_null(&file->json, NULL);
 		else
-			perch__json_put_number(file, NULL, leaf);
+			perch__json_put_integer(&file->json, NULL, leaf);
 	}
 	perch__json_end(&file->json);
-	perch__json_key(&file->json, "time");
-	perch__json_begin_array(&file->json);
+	perch__json_put_array(&file->json, "time");
 	for (size_t i = 0; i < track->nr; i++)
 		perch__firefox_put_time(firefox, NULL, export->occurrence[order[i]].time);
 	perch__json_end(&file->json);
 	if (clock) {
-		perch__json_key(&file->json, "weight");
-		perch__json_begin_array(&file->json);
+		perch__json_put_array(&file->json, "weight");
 		for (size_t i = 0; i < track->nr; i++)
 			perch__json_put_ms(file, NULL, export->occurrence[order[i]].period);
 		perch__json_end(&file->json);
 	} else {
-		perch__json_put_null(file, "weight");
+		perch__json_put_null(&file->json, "weight");
 	}
-	perch__json_put_text(file, "weightType", clock ? "tracing-ms" : "samples");
-	perch__json_put_number(file, "length", track->nr);
+	perch__json_put_text(&file->json, "weightType", clock ? "tracing-ms" : "samples");
+	perch__json_put_integer(&file->json, "length", track->nr);
 	perch__json_end(&file->json);
 }
 
@@ -167,7 +163,7 @@ static void put_marker_value(struct firefox *firefox, const struct marker *marke
 		put_data(firefox, marker);
 		break;
 	case 1:
-		perch__json_put_number(file, NULL, firefox->marker_name[marker->kind]);
+		perch__json_put_integer(&file->json, NULL, firefox->marker_name[marker->kind]);
 		break;
 	case 2:
 		perch__firefox_put_time(firefox, NULL, marker->start);
@@ -176,13 +172,13 @@ static void put_marker_value(struct firefox *firefox, const struct marker *marke
 		if (phase == PHASE_INTERVAL)
 			perch__firefox_put_time(firefox, NULL, marker->end);
 		else
-			perch__json_put_null(file, NULL);
+			perch__json_put_null(&file->json, NULL);
 		break;
 	case 4:
-		perch__json_put_number(file, NULL, phase);
+		perch__json_put_integer(&file->json, NULL, phase);
 		break;
 	default:
-		perch__json_put_number(file, NULL, CATEGORY_OTHER);
+		perch__json_put_integer(&file->json, NULL, CATEGORY_OTHER);
 	}
 }
 
@@ -193,17 +189,15 @@ static void put_markers(struct firefox *firefox, const uint32_t *order, size_t n
 					       "endTime", "phase", "category" };
 	struct json_file *file = &firefox->file;
 
-	perch__json_key(&file->json, "markers");
-	perch__json_begin_object(&file->json);
+	perch__json_put_object(&file->json, "markers");
 	for (size_t column = 0; column < sizeof(columns) / sizeof(columns[0]); column++) {
-		perch__json_key(&file->json, columns[column]);
-		perch__json_begin_array(&file->json);
+		perch__json_put_array(&file->json, columns[column]);
 		for (size_t i = 0; i < nr; i++)
 			put_marker_value(firefox, &firefox->export->markers.marker[order[i]],
 					 column);
 		perch__json_end(&file->json);
 	}
-	perch__json_put_number(file, "length", nr);
+	perch__json_put_integer(&file->json, "length", nr);
 	perch__json_end(&file->json);
 }
 
@@ -219,14 +213,14 @@ static void put_ids(struct firefox *firefox, uint32_t position)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRIu32, thread->pid);
-	perch__json_put_text(file, "pid", text);
+	perch__json_put_text(&file->json, "pid", text);
 	while (before < position &&
 	       export->thread[firefox->sorted[position - 1 - before]].tid == thread->tid &&
 	       export->thread[firefox->sorted[position - 1 - before]].pid == thread->pid)
 		before++;
 	snprintf(text, sizeof(text), before ? "%" PRIu32 ".%" PRIu32 : "%" PRIu32, thread->tid,
 		 before);
-	perch__json_put_text(file, "tid", text);
+	perch__json_put_text(&file->json, "tid", text);
 }
 
 static void put_thread(struct firefox *firefox, uint32_t position, const uint32_t *markers,
@@ -237,19 +231,17 @@ static void put_thread(struct firefox *firefox, uint32_t position, const uint32_
 	const struct thread_name *main = &export->thread[firefox->sorted[firefox->main[position]]];
 	struct json_file *file = &firefox->file;
 
-	perch__json_key(&file->json, NULL);
-	perch__json_begin_object(&file->json);
-	perch__json_put_text(file, "processType", "default");
-	perch__json_put_text(file, "processName", main->comm);
-	perch__json_put_number(file, "processStartupTime", 0);
-	perch__json_put_null(file, "processShutdownTime");
-	perch__json_put_number(file, "registerTime", 0);
-	perch__json_put_null(file, "unregisterTime");
-	perch__json_key(&file->json, "pausedRanges");
-	perch__json_begin_array(&file->json);
+	perch__json_put_object(&file->json, NULL);
+	perch__json_put_text(&file->json, "processType", "default");
+	perch__json_put_text(&file->json, "processName", main->comm);
+	perch__json_put_integer(&file->json, "processStartupTime", 0);
+	perch__json_put_null(&file->json, "processShutdownTime");
+	perch__json_put_integer(&file->json, "registerTime", 0);
+	perch__json_put_null(&file->json, "unregisterTime");
+	perch__json_put_array(&file->json, "pausedRanges");
 	perch__json_end(&file->json);
-	perch__json_put_text(file, "name", thread->comm);
-	perch__json_put_flag(file, "isMainThread", firefox->main[position] == position);
+	perch__json_put_text(&file->json, "name", thread->comm);
+	perch__json_put_flag(&file->json, "isMainThread", firefox->main[position] == position);
 	put_ids(firefox, position);
 	put_samples(firefox, firefox->sorted[position]);
 	put_markers(firefox, markers, nr_markers);
@@ -285,8 +277,7 @@ int perch__firefox_put_threads(struct firefox *firefox)
 	struct json_file *file = &firefox->file;
 
 	if (order) {
-		perch__json_key(&file->json, "threads");
-		perch__json_begin_array(&file->json);
+		perch__json_put_array(&file->json, "threads");
 		for (uint32_t i = 0; i < export->nr_threads; i++) {
 			uint32_t thread = firefox->sorted[i];
 
