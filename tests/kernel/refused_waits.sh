@@ -49,7 +49,8 @@ ends rt_sigprocmask "cannot wait for signals" top --stdio -e cpu-clock -p $sleep
 for number in 1 2 15; do
 	"$perch" stat -x, -e task-clock -p $sleeper > out 2>&1 &
 	stat=$!
-	wait_for_handler $stat $number && kill -$number $stat
+	wait_for_handler $stat $number
+	kill -$number $stat
 	wait $stat
 	status=$?
 	[ $status -eq 0 ] && grep -q ",task-clock," out
@@ -58,7 +59,8 @@ done
 # the signal is sent to perch alone: its program gets it too
 "$perch" stat -x, -e task-clock -- sleep 10000 > out 2>&1 &
 stat=$!
-wait_for_handler $stat 1 && kill -1 $stat
+wait_for_handler $stat 1
+kill -1 $stat
 wait $stat
 status=$?
 [ $status -eq 129 ] && grep -q ",task-clock," out
