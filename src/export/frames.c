@@ -14,7 +14,7 @@ int perch__export_frames(struct perch_export *export, uint32_t number, bool is_c
 	int nr = 1;
 
 	single = (struct perch_symbol_frame){ .symbol = address->symbol };
-	if (is_caller && !export->as_text)
+	if (is_caller)
 		single.symbol = perch_symbols_caller(symbols, address->dso, address->offset,
 						     address->symbol);
 	*frames = &single;

@@ -203,8 +203,7 @@ struct perch_export {
 	size_t nr_events;
 	/* of folded stacks, of the samples of the Firefox Profiler; NO_INDEX: none */
 	uint32_t main_event;
-	bool as_text;	   /* a return address is named as in the output of perf script */
-	struct page *text; /* stacks of perch_export_add_text(); NULL: none */
+	struct page *text;		/* stacks of perch_export_add_text(); NULL: none */
 	uint64_t first_time, last_time; /* ns; 0 if samples have no time */
 
 	struct stack_node *stack;

@@ -192,9 +192,19 @@ static uint32_t frame_of_dso(struct perch_profile *profile, const struct canonic
 	return get_frame(profile, canonical, &first, NULL, NULL);
 }
 
+/* Returns the function of an address, or of the call before it. NULL: none. */
+static const struct perch_symbol *function_at(const struct perch_profile *profile,
+					      const struct perch_address *address, bool is_caller)
+{
+	return is_caller ? perch_symbols_caller(profile->symbols, address->dso, address->offset,
+						address->symbol)
+			 : address->symbol;
+}
+
 /* Finds the position of the function itself at an address. Returns 0 or -ENOMEM. */
 static int find_position(struct perch_profile *profile, const struct perch_address *address,
-			 bool is_caller, struct position *position)
+			 const struct perch_symbol *symbol, bool is_caller,
+			 struct position *position)
 {
 	const struct perch_symbol_frame *found;
 	int nr;
@@ -213,29 +223,31 @@ static int find_position(struct perch_profile *profile, const struct perch_addre
 					address->offset);
 	}
 	if (perch__columns_has(profile, &perch__column_symoff))
-		position->symoff = address->offset - (address->symbol ? address->symbol->start : 0);
+		position->symoff = address->offset - (symbol ? symbol->start : 0);
 	return 0;
 }
 
-/* Returns the frame of an address. is_caller: it is a return address, so that the line of the call
- * before it is meant. */
+/* Returns the frame of an address. is_caller: it is a return address, so that the function and the
+ * line of the call before it are meant. */
 static uint32_t find_frame(struct perch_profile *profile, struct frame_lists *lists,
 			   uint32_t number, bool is_caller)
 {
 	const struct perch_address *address;
+	const struct perch_symbol *symbol;
 	struct position position;
 
 	if (!profile->with_functions)
 		return frame_of_dso(profile, &lists->canonical,
 				    &profile->addresses->address[number]);
 	address = perch_addresses_at(profile->addresses, number);
-	if (is_alone(profile, &lists->canonical, address))
+	symbol = function_at(profile, address, is_caller);
+	if (!symbol && is_alone(profile, &lists->canonical, address))
 		return new_frame(profile, &lists->canonical, address);
 	if (!profile->with_lines)
-		return get_frame(profile, &lists->canonical, address, address->symbol, NULL);
-	if (find_position(profile, address, is_caller, &position))
+		return get_frame(profile, &lists->canonical, address, symbol, NULL);
+	if (find_position(profile, address, symbol, is_caller, &position))
 		return NO_NUMBER;
-	return get_frame(profile, &lists->canonical, address, address->symbol, &position);
+	return get_frame(profile, &lists->canonical, address, symbol, &position);
 }
 
 /* Begins to open the debug information of all DSOs, which takes longer than finding symbols. */
@@ -283,8 +295,16 @@ int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists
 uint32_t perch__frames_of_caller(struct perch_profile *profile, struct frame_lists *lists,
 				 uint32_t number)
 {
-	return profile->with_lines ? find_frame(profile, lists, number, true)
-				   : lists->frame[number];
+	const struct perch_address *address = &profile->addresses->address[number];
+	struct brief *brief = &lists->brief[number];
+
+	if (brief->caller == CALLER_UNKNOWN)
+		brief->caller = function_at(profile, address, true) == address->symbol
+					? CALLER_SAME
+					: CALLER_OTHER;
+	return profile->with_lines || brief->caller == CALLER_OTHER
+		       ? find_frame(profile, lists, number, true)
+		       : lists->frame[number];
 }
 
 int perch__frames_describe(struct perch_profile *profile, struct frame_lists *lists)
@@ -310,6 +330,11 @@ int perch__frames_describe(struct perch_profile *profile, struct frame_lists *li
 			.cpumode_char = address->cpumode_char,
 			.has_debug_info = has_debug_info,
 			.is_alone = is_alone(profile, &lists->canonical, address),
+			.caller = profile->with_functions &&
+						  (!address->symbol ||
+						   address->offset == address->symbol->start)
+					  ? CALLER_UNKNOWN
+					  : CALLER_SAME,
 		};
 	}
 	return 0;
@@ -325,8 +350,8 @@ static int add_inlined(struct perch_profile *profile, struct frame_lists *lists,
 
 	if (nr < 0)
 		return nr;
-	/* a call at the end of a function returns to the next function, whose name is shown */
-	if (found[nr - 1].symbol != address->symbol)
+	/* the byte before the start of a function that handlers of signals return to */
+	if (found[nr - 1].symbol != function_at(profile, address, is_caller))
 		return 0;
 	for (int i = 0; i < nr - 1; i++) {
 		struct position position = { 0 };

@@ -521,6 +521,8 @@ struct frame_lists {
 		char cpumode_char;
 		bool has_debug_info; /* its DSO has some */
 		bool is_alone;	     /* no other address has its frame */
+		/* as a return address it has the same frame without lines, or another one */
+		enum __attribute__((packed)) { CALLER_UNKNOWN, CALLER_SAME, CALLER_OTHER } caller;
 	} * brief; /* by address number, after perch__frames_describe(): small, so it stays in the
 		    * CPU's cache */
 	struct canonical {
@@ -534,8 +536,8 @@ struct frame_lists {
 /* Looks up the frame of each address. Returns 0 or -ENOMEM; the caller clears lists in both cases.
  */
 int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists *lists);
-/* Returns the frame of a return address: with lines, that of the call. NO_NUMBER if out of memory.
- */
+/* Returns the frame of the call before a return address, after perch__frames_describe(). NO_NUMBER
+ * if out of memory. */
 uint32_t perch__frames_of_caller(struct perch_profile *profile, struct frame_lists *lists,
 				 uint32_t number);
 /* Sets the brief descriptions of all addresses. Returns 0 or -ENOMEM. */

@@ -36,25 +36,31 @@ int perch__parent_set(struct perch_profile *profile, const struct perch_profile_
 	return rc;
 }
 
-/* Tests the function of an address. named: gets its name; NULL: none. Returns its result, or
- * NO_NUMBER if out of memory. */
+/* Tests the function of an address, or of the call before it. named: gets its name; NULL: none.
+ * Returns its result, or NO_NUMBER if out of memory. */
 static uint32_t test(struct perch_addresses *addresses, struct matcher *matcher,
-		     struct texts *named, uint32_t address)
+		     struct texts *named, uint32_t number, bool is_caller)
 {
+	size_t at = (size_t)number * 2 + is_caller;
+	const struct perch_address *address;
 	const struct perch_symbol *symbol;
 	const char *name;
-	uint32_t number;
+	uint32_t text;
 
-	if (PERCH__ARRAY_RESERVE_ZEROED(matcher->result, matcher->nr, (size_t)address + 1))
+	if (PERCH__ARRAY_RESERVE_ZEROED(matcher->result, matcher->nr, at + 1))
 		return NO_NUMBER;
-	if (matcher->result[address] != UNTESTED)
-		return matcher->result[address];
-	symbol = perch_addresses_at(addresses, address)->symbol;
+	if (matcher->result[at] != UNTESTED)
+		return matcher->result[at];
+	address = perch_addresses_at(addresses, number);
+	symbol = address->symbol;
+	if (is_caller)
+		symbol = perch_symbols_caller(addresses->symbols, address->dso, address->offset,
+					      symbol);
 	name = symbol ? perch_symbols_name(addresses->symbols, symbol) : NULL;
 	if (!name || regexec(&matcher->regex, name, 0, NULL, 0))
-		return matcher->result[address] = NO_MATCH;
-	number = named ? perch__texts_add(named, name) : 0;
-	return number == NO_NUMBER ? NO_NUMBER : (matcher->result[address] = FIRST_NAME + number);
+		return matcher->result[at] = NO_MATCH;
+	text = named ? perch__texts_add(named, name) : 0;
+	return text == NO_NUMBER ? NO_NUMBER : (matcher->result[at] = FIRST_NAME + text);
 }
 
 /*
@@ -72,7 +78,8 @@ static uint32_t find(struct perch_addresses *addresses, struct matcher *matcher,
 		address = perch__address_number(addresses, thread, chain->cpumode[*at],
 						chain->ip[*at]);
 		if (address != NO_NUMBER)
-			result = test(addresses, matcher, named, address);
+			result = test(addresses, matcher, named, address,
+				      *at && chain->cpumode[*at] == chain->cpumode[*at - 1]);
 		if (result != NO_MATCH)
 			return result;
 	}
@@ -81,19 +88,22 @@ static uint32_t find(struct perch_addresses *addresses, struct matcher *matcher,
 
 /*
  * The address of a call before a return address, so that the line and the inlined functions are
- * those of the call. It is not used if it is in another function: the call is the last instruction
- * of a function that does not return.
+ * those of the call. It is not used if no call is before the return address.
  */
 static int address_of_call(struct perch_addresses *addresses, struct perch_thread *thread,
 			   unsigned cpumode, uint64_t *ip)
 {
 	uint32_t call = perch__address_number(addresses, thread, cpumode, *ip - 1);
 	uint32_t after = perch__address_number(addresses, thread, cpumode, *ip);
+	const struct perch_address *address;
+	const struct perch_symbol *symbol;
 
 	if (call == NO_NUMBER || after == NO_NUMBER)
 		return -ENOMEM;
-	if (perch_addresses_at(addresses, call)->symbol ==
-	    perch_addresses_at(addresses, after)->symbol)
+	symbol = perch_addresses_at(addresses, call)->symbol;
+	address = perch_addresses_at(addresses, after);
+	if (symbol == perch_symbols_caller(addresses->symbols, address->dso, address->offset,
+					   address->symbol))
 		--*ip;
 	return 0;
 }

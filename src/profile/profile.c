@@ -278,8 +278,7 @@ struct folding {
 	struct perch_profile *profile;
 	struct frame_lists *lists;
 	size_t nr;	/* stacks */
-	bool *callers;	/* by stack: see find_callers(). NULL: calls have no lines and inlined
-			 * functions */
+	bool *callers;	/* by stack: see find_callers(). NULL: no functions are shown */
 	uint32_t *node; /* by stack: that of its innermost function */
 	bool *lone;	/* by stack: its node is of no other stack */
 	bool may_merge; /* stacks may be equal */
@@ -354,12 +353,13 @@ static int fold_stack(struct folding *folding, size_t i)
 	uint32_t context = perch__latency_context(profile, stack->context);
 	unsigned event = perch__context_event(profile, stack->context);
 
-	frame = is_caller ? perch__frames_of_caller(profile, folding->lists, stack->address)
-			  : folding->lists->frame[stack->address];
+	frame = is_caller && (profile->with_lines || brief->caller != CALLER_SAME)
+			? perch__frames_of_caller(profile, folding->lists, stack->address)
+			: folding->lists->frame[stack->address];
 	if (frame == NO_NUMBER)
 		return -ENOMEM;
-	folding->lone[i] = brief->is_alone && !folding->may_merge &&
-			   (is_root || folding->lone[stack->parent]);
+	folding->lone[i] = brief->is_alone && frame == folding->lists->frame[stack->address] &&
+			   !folding->may_merge && (is_root || folding->lone[stack->parent]);
 	node = folding->lone[i] ? perch__tree_add(&profile->tree, context, parent, frame)
 				: perch__tree_child(&profile->tree, context, parent, frame);
 	if (folding->callers && brief->has_debug_info && profile->event[event].has_chains &&
@@ -393,7 +393,7 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 	};
 	int rc = folding.node && folding.lone ? perch__frames_describe(profile, lists) : -ENOMEM;
 
-	if (!rc && (profile->inlined || profile->with_lines)) {
+	if (!rc && (profile->with_functions || profile->inlined)) {
 		folding.callers = find_callers(profile, lists->brief);
 		rc = folding.callers ? 0 : -ENOMEM;
 	}

@@ -144,8 +144,7 @@ def stacks_of_script(path, marks):
             name = frame.get("sym") or (dso if dso == "[unknown]" else "[%s]" % os.path.basename(dso))
             if marks:
                 name += "_[i]" if frame.get("inlined") else "_[k]" if dso.startswith("[kernel") or dso == "[k]" else ""
-            # _start of the dynamic loader ends with a call, whose return address is in the next function
-            names.append("_start" if name == "_dl_start_user" else name.replace(";", ":"))
+            names.append(name.replace(";", ":"))
         lines[";".join(names)] += sample["period"]
     return dict(lines)
 
@@ -469,7 +468,13 @@ def check_noreturn(directory):
                   " ".join(flags + options), found)
         if flags[0].endswith("1"):
             _, out, _ = run(PERCH, "script", "-i", path, "-F", "ip,sym")
-            check(re.search(r" hot\n.* after\n", out), "script: the return address is in the next function, as in perf", out[:300])
+            check(re.search(r" hot\n.* before\n.* main\n", out) and " after\n" not in out, "script: the function with the call", out[:300])
+            chain = [frame.get("sym") for frame in script_samples(path)[-1]["callchain"]]
+            check(chain[:3] == ["hot", "before", "main"], "script -j: the function with the call", chain)
+            _, out, _ = run(PERCH, "report", "-i", path, "--stdio", "-g", "caller")
+            check(re.search(r"main *\n *\|? *before *\n *\|? *hot", out) and "after" not in out, "report: the function with the call", out[:1500])
+            _, out, _ = run(PERCH, "report", "-i", path, "--stdio", "-g", "none", "-s", "parent", "-p", "^before$")
+            check(re.search(r"% +before", out), "report --parent: the function with the call", out[:500])
             with open("noreturn.txt", "w", encoding="utf-8") as file:
                 file.write(run(PERCH, "script", "-i", path)[1])
             _, out, _ = run(PERCH, "flamegraph", "-i", path, "--diff", "noreturn.txt", "--svg", "-o", "-")

@@ -94,12 +94,6 @@ def page_rows(browser):
         "perch.sums.map((row) => [perch.data.functions.name[row.fn], row.total, row.self, row.samples])")}
 
 
-def comparable(sums):
-    """Without _start. That of the dynamic loader ends with a call, whose return address is in the next function, _dl_start_user: text of perch
-    script has that name, pages have the caller."""
-    return {name: values for name, values in sums.items() if name not in ("_start", "_dl_start_user")}
-
-
 def check_sums(browser, path, data):
     browser.open(path)
     _, out, _ = result(PERCH, "script", "-j", "-F", "comm,tid,time,period,ip,sym", "-i", data)
@@ -113,8 +107,8 @@ def check_sums(browser, path, data):
             expected[name][2] += 1
         expected[names[0]][1] += sample["period"]
     got = page_rows(browser)
-    named = comparable({name: values for name, values in got.items() if not name.startswith("[")})
-    expected = comparable({name: values for name, values in expected.items() if not name.startswith("[")})
+    named = {name: values for name, values in got.items() if not name.startswith("[")}
+    expected = {name: values for name, values in expected.items() if not name.startswith("[")}
     check(browser.run("perch.weights.total") == total and total > 0, "the sum of all periods is that of perch script", total)
     facts = browser.run("document.getElementById('notes').innerText")
     check("Command: " in facts and "./program" in facts and f"Kernel: {os.uname().release}" in facts, "the command and the machine", facts)
@@ -522,13 +516,13 @@ def check_own_text(browser, data):
         file.write(out)
     write_page("folded.html", "own.folded")
     browser.open("page.html")
-    expected = comparable(page_rows(browser))
+    expected = page_rows(browser)
     browser.open("own.html")
-    got = comparable(page_rows(browser))
+    got = page_rows(browser)
     check(got == expected, "each function has the sums of the recording",
           [(name, expected.get(name), got.get(name)) for name in sorted(set(expected) | set(got)) if expected.get(name) != got.get(name)][:5])
     browser.open("folded.html")
-    got = comparable(page_rows(browser))
+    got = page_rows(browser)
     check({name: values[:2] for name, values in got.items()} == {name: values[:2] for name, values in expected.items()},
           "and those of its folded stacks")
 

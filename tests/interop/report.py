@@ -71,7 +71,7 @@ def plain_line(line):
     """A line without the cpumode of callers, in which versions of perf differ."""
     line = re.sub(r"\s+", " ", line).strip()
     before, cpumode, symbol = re.match(r"(.*?)( \[[.kguH]\] |$)(.*)", line).groups()
-    return before + " " + plain_name(symbol) if cpumode else before
+    return before + " " + peer.plain_start(plain_name(symbol)) if cpumode else before
 
 
 def plain_frame(line, with_address):
@@ -80,7 +80,7 @@ def plain_frame(line, with_address):
         return line
     symbol, offset = re.match(r"(.*?)(\+0x[0-9a-f]+)?$", match[2]).groups()
     address = match[1] if with_address or match[3] == "[unknown]" else "-"
-    return "%s %s%s (%s)" % (address, plain_name(symbol), offset or "", match[3])
+    return peer.plain_start("%s %s%s (%s)" % (address, plain_name(symbol), offset or "", match[3]))
 
 
 def shares(text):

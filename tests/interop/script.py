@@ -55,7 +55,8 @@ def same(path, *options, change=None, least=1):
     if change:
         theirs, ours = ([change(line) for line in lines] for lines in (theirs, ours))
     # perf names an entry of the PLT for a function that is chosen at run time (ifunc) "@plt", without the function
-    unlike = [(a, b) for a, b in zip(theirs, ours) if a != b and a != re.sub(r"\S+@plt", "@plt", b)]
+    unlike = [(a, b) for a, b in zip(theirs, ours) if a != b and a != re.sub(r"\S+@plt", "@plt", b) and
+              peer.plain_start(a) != peer.plain_start(b)]
     good = not done.returncode and not unlike and len(theirs) == len(ours) and len(ours) >= least
     check(good, "%s %s: %d lines" % (path, " ".join(options), len(ours)),
           "perf has %d lines, %d differ; %s\n%s" % (len(theirs), len(unlike), done.stderr,

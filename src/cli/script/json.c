@@ -50,7 +50,9 @@ static int put_frame(struct script *script, struct perch__json_writer *json,
 		     const struct script_event *event, uint32_t number, uint64_t ip, bool is_return,
 		     bool *stop)
 {
-	const struct perch_address *address = perch_session_address(script->session, number);
+	const struct perch_address named =
+		script_named(script, perch_session_address(script->session, number), is_return);
+	const struct perch_address *address = &named;
 	const struct perch_symbol_frame *frame = NULL;
 	int nr = 0, rc;
 

@@ -77,6 +77,17 @@ const char *script_dso_path(struct script *script, const struct perch_dso *dso)
 	return script->dso[dso->index];
 }
 
+struct perch_address script_named(const struct script *script, const struct perch_address *address,
+				  bool is_return)
+{
+	struct perch_address named = *address;
+
+	if (is_return)
+		named.symbol = perch_symbols_caller(script->symbols, address->dso, address->offset,
+						    address->symbol);
+	return named;
+}
+
 /* ---- the memory of lines ---- */
 
 /*
@@ -290,10 +301,18 @@ static int find_frames(const struct script_lines *lines, const struct perch_addr
 				    frame);
 }
 
+/* As a return address, it may be after a call that is the end of another function. */
+static bool is_first(const struct perch_address *address)
+{
+	return !address->symbol || address->offset == address->symbol->start;
+}
+
 /* Makes the lines of an address. Returns their offset with the mode, or 0 if out of memory. */
 static uint32_t make(struct script_lines *lines, uint32_t number, int kind)
 {
-	const struct perch_address *address = perch_session_address(lines->script->session, number);
+	const struct perch_address *found = perch_session_address(lines->script->session, number);
+	const struct perch_address named = script_named(lines->script, found, kind == RETURN);
+	const struct perch_address *address = &named;
 	const struct perch_symbol_frame *frame = NULL;
 	int nr = find_frames(lines, address, kind, &frame);
 	bool inlined = kind != SINGLE && !lines->script->no_inline && nr > 0 &&
@@ -326,8 +345,9 @@ static uint32_t make(struct script_lines *lines, uint32_t number, int kind)
 		return 0;
 	offset = with_mode(offset, address->cpumode_char);
 	if (set(lines, number, kind, offset) ||
-	    /* without inlined functions, a return address has the same lines */
-	    (!nr && kind != SINGLE && set(lines, number, SAMPLED + RETURN - kind, offset)))
+	    /* without inlined functions, most return addresses have the same lines */
+	    (!nr && kind != SINGLE && !is_first(found) &&
+	     set(lines, number, SAMPLED + RETURN - kind, offset)))
 		return 0;
 	return offset;
 }

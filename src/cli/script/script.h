@@ -100,6 +100,9 @@ void script_lines_prefetch_offsets(const struct script_lines *lines, const uint3
 bool script_stops_at(const struct script *script, const struct perch_symbol *symbol);
 /* Returns the path of a DSO as it is printed. Valid until the script ends. NULL: out of memory. */
 const char *script_dso_path(struct script *script, const struct perch_dso *dso);
+/* Returns the address with the function that is printed: of a return address, that of the call. */
+struct perch_address script_named(const struct script *script, const struct perch_address *address,
+				  bool is_return);
 
 /* ---- events.c ---- */
 

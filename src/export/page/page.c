@@ -288,13 +288,6 @@ static int add_notes(struct page *page, const struct perch_export *export)
 	return rc ? rc : add_recording_notes(page, export);
 }
 
-/* True for text of perf script, in which the function at a return address is that of the address.
- */
-static bool is_script(const struct perch_export *export)
-{
-	return export->text && !export->text->has_counts;
-}
-
 int perch__export_make_page(struct perch_export *export, struct page *page)
 {
 	const struct perch_export_options *options = &export->options;
@@ -308,9 +301,6 @@ int perch__export_make_page(struct perch_export *export, struct page *page)
 	if (page->title == PAGE_NONE || page->old_title == PAGE_NONE)
 		return -ENOMEM;
 	page->by_name = options->old && (export->text || options->old->text);
-	if (options->old)
-		export->as_text = options->old->as_text = is_script(export) ||
-							  is_script(options->old);
 	rc = add_source(page, export, false);
 	if (!rc && options->old)
 		rc = add_source(page, options->old, true);

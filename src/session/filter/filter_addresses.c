@@ -150,10 +150,15 @@ int perch__filter_test_symbol(struct perch_filter *filter, const struct perch_re
 	       (filter->symbol_names.has_addresses && is_listed_address(filter, record, address));
 }
 
-/* Tests an address once, and counts it for its function. Returns 1, 0 or -ENOMEM. */
-static int matches_parent(struct perch_filter *filter, uint32_t number)
+/* Tests an address once, and counts it for its function, or for that of the call before it. Returns
+ * 1, 0 or -ENOMEM. */
+static int matches_parent(struct perch_filter *filter, const struct perch_address *address,
+			  bool is_caller)
 {
-	const struct perch_symbol *symbol = perch_session_address(filter->session, number)->symbol;
+	const struct perch_symbol *symbol =
+		is_caller ? perch_symbols_caller(filter->symbols, address->dso, address->offset,
+						 address->symbol)
+			  : address->symbol;
 	const char *name = symbol ? perch_symbols_name(filter->symbols, symbol) : NULL;
 
 	if (!symbol)
@@ -167,6 +172,7 @@ int perch__filter_test_parent(struct perch_filter *filter, const struct perch_re
 {
 	struct perch_thread *thread = perch__filter_thread(filter, record);
 	uint32_t chain[PERCH_MAX_CALL_CHAIN];
+	char called = 0;
 	int nr;
 
 	if (!thread)
@@ -174,12 +180,16 @@ int perch__filter_test_parent(struct perch_filter *filter, const struct perch_re
 	nr = perch_addresses_call_chain(perch__session_addresses(filter->session), thread, record,
 					chain, PERCH_MAX_CALL_CHAIN);
 	for (int i = 0; i < nr; i++) {
-		uint8_t *result = result_of(&filter->by_caller, chain[i]);
+		const struct perch_address *address =
+			perch_session_address(filter->session, chain[i]);
+		bool is_caller = i && address->cpumode_char == called;
+		uint8_t *result = result_of(&filter->by_caller, 2 * chain[i] + is_caller);
 
+		called = address->cpumode_char;
 		if (!result)
 			return -ENOMEM;
 		if (*result == UNTESTED) {
-			int matches = matches_parent(filter, chain[i]);
+			int matches = matches_parent(filter, address, is_caller);
 
 			if (matches < 0)
 				return matches;
