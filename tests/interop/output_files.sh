@@ -78,6 +78,17 @@ kept $? 'page/kept.html cannot be written: File too large' "a limit of file size
 kept "${PIPESTATUS[0]}" 'page/kept.html cannot be written: File too large' "doctor -o keeps the old file"
 (ulimit -f 0 && perch stat -e task-clock:u -o page/kept.html -- true) 2>&1 | cat >log
 kept "${PIPESTATUS[0]}" 'page/kept.html.*File too large' "stat -o keeps the old file"
+echo 'perf_event_open(NULL, 0, -1, -1, 0) = -1 EFAULT (Bad address)' >calls.log
+(ulimit -f 0 && perch explain --strace calls.log -o page/kept.html) 2>&1 | cat >log
+kept "${PIPESTATUS[0]}" 'page/kept.html.*File too large' "explain --strace -o keeps the old file"
+ln page/kept.html page/other.html
+perch explain --strace calls.log -o page/kept.html 2>log
+grep -q EFAULT page/kept.html && [ "$(cat page/other.html)" = old ]
+report $? "explain --strace -o replaces the old file when it is whole"
+perch explain --strace - -o page/other.html <calls.log 2>log && cmp page/other.html page/kept.html >log
+report $? "explain --strace - -o writes in place"
+rm page/other.html
+echo old >page/kept.html
 perch stat -e task-clock:u -o page/kept.html -- no-such-program 2>log
 [ $? -ne 0 ] && [ "$(cat page/kept.html)" = old ]
 report $? "stat -o of a program that does not start keeps the old file"

@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "explain.h"
 #include "options.h"
+#include "output_file.h"
 #include "program/program.h"
 
 const struct cli_usage cli_explain_usage = {
@@ -28,9 +29,17 @@ struct request {
 	bool no_probe;
 	bool here;
 	bool causes;
-	char **program;	   /* NULL if there is none */
-	bool start_failed; /* of the source: the reason was printed */
+	char **program;		     /* NULL if there is none */
+	bool start_failed;	     /* of the source: the reason was printed */
+	struct cli_output_file file; /* explanations of a finished log, which are written whole */
 };
+
+/* True if the output grows for as long as a program runs, and others read it meanwhile, as that of
+ * strace -o. */
+static bool is_growing(const struct request *request)
+{
+	return !request->log || !strcmp(request->log, "-");
+}
 
 static int check(const struct request *request)
 {
@@ -66,8 +75,11 @@ static int open_output(struct request *request)
 	struct perch_error err;
 
 	job->out = request->log ? stdout : stderr;
-	if (request->output) {
-		/* a log, which others read while it grows, as that of strace -o */
+	if (request->output && !is_growing(request)) {
+		if (cli_output_open(&request->file, request->output, 0, &err))
+			return cli_error(EXPLAIN_COMMAND, &err);
+		job->out = request->file.stream;
+	} else if (request->output) {
 		job->out = fopen(request->output, "we");
 		if (!job->out) {
 			perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot open %s: %s",
@@ -90,6 +102,13 @@ static int close_output(struct request *request, int status)
 	struct perch_error err;
 
 	explain_flush(job);
+	if (request->file.path) {
+		int error = !job->write_failed ? 0 : job->write_error ? job->write_error : EIO;
+
+		return cli_output_close(&request->file, error, &err)
+			       ? cli_error(EXPLAIN_COMMAND, &err)
+			       : status;
+	}
 	if (request->output && fclose(job->out) && !job->write_failed) {
 		job->write_failed = true;
 		job->write_error = errno;
