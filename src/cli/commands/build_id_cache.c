@@ -30,8 +30,7 @@ void cli_print_missing_files(const char *command, const struct perch_missing_fil
 		return;
 	perch_clean_text(missing->path, path, sizeof(path));
 	cli_note(command,
-		 "%zu %s with samples cannot be added to the build id cache, and will have no "
-		 "names, or unverified ones; %s%s: %s. %s",
-		 missing->files, cli_word(missing->files, "file", "files"),
-		 missing->files > 1 ? "one is " : "", path, missing->reason, remedy);
+		 "%zu sampled %s not in the build id cache, names may be missing: %s%s: %s. %s",
+		 missing->files, cli_word(missing->files, "file is", "files are"),
+		 missing->files > 1 ? "such as " : "", path, missing->reason, remedy);
 }

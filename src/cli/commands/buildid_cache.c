@@ -190,10 +190,10 @@ static void add_recording(struct command *command, const char *path)
 		cli_put_clean(stderr, path);
 		fputs(": Ok\n", stderr);
 	}
-	cli_print_missing_files(COMMAND, &missing,
-				"If you have copies of such files, report with --symfs and their "
-				"directory; those with a build id can be added with "
-				"perch buildid-cache -a");
+	cli_print_missing_files(
+		COMMAND, &missing,
+		"Report with --symfs and a directory of copies, or add copies with a "
+		"build id with perch buildid-cache -a");
 	cli_input_close(&input);
 }
 

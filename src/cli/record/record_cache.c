@@ -92,8 +92,7 @@ void record_fill_cache(const struct record *record)
 			err.message);
 	if (!options->quiet)
 		cli_print_missing_files(record->options->command, &missing,
-					"Do not delete such files, and keep containers running, "
-					"until perch record ends; or report with --symfs and a "
-					"copy of the files");
+					"Keep such files and their containers until the end of "
+					"the recording, or report with --symfs DIR");
 	perch_build_id_cache_free(cache);
 }
