@@ -65,7 +65,7 @@ static int open_parts(struct perch_recorder *recorder, struct perch_events *even
 
 	if (rc >= 0 && keep_targets(recorder, targets) < 0)
 		rc = perch__recorder_no_memory(err);
-	if (rc >= 0)
+	if (rc >= 0 && !recorder->options.sink)
 		perch__recorder_take_moment(&recorder->moment, &recorder->options.sampler.event,
 					    recorder->machine);
 	if (rc >= 0)

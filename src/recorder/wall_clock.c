@@ -6,7 +6,6 @@
  */
 #include <sys/prctl.h>
 #include <time.h>
-#include <unistd.h>
 #include <perch/open.h>
 #include <perch/ring.h>
 
@@ -64,6 +63,7 @@ static bool by_default(struct recorder_moment *moment, struct perch_machine *mac
 					 .sample_id_all = 1 };
 	struct recorder_moment found = { .clock = RECORDER_DEFAULT_CLOCK };
 	int fd = perch_open(&attr, &perch_self, -1, PERCH_FLAG_FD_CLOEXEC, machine, NULL);
+	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	struct perch_ring *ring = NULL;
 	bool complete;
 
@@ -72,7 +72,7 @@ static bool by_default(struct recorder_moment *moment, struct perch_machine *mac
 	complete = !perch_ring_open(&ring, fd, 1, PERCH_RING_FORWARD, machine, NULL) &&
 		   cause_record(&found) && read_record(ring, &attr, &found);
 	perch_ring_close(ring);
-	close(fd);
+	calls->close(calls->context, fd);
 	if (complete)
 		*moment = found;
 	return complete;

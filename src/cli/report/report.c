@@ -15,7 +15,7 @@
 #include "report_group.h"
 #include "report_threads.h"
 
-#define COMMAND REPORT_COMMAND
+#define COMMAND "report"
 
 /*
  * Sets perf's defaults: with call chains --children and caller graphs; with --no-children callee

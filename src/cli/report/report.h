@@ -46,10 +46,6 @@
 #include "input/switch_options.h"
 #include "perf/unsupported.h"
 
-/* The name of the command in messages: perch top prints rows as perch report does. */
-extern const char *report_command;
-#define REPORT_COMMAND report_command
-
 enum report_shape { SHAPE_NONE, SHAPE_GRAPH, SHAPE_FRACTAL, SHAPE_FLAT, SHAPE_FOLDED };
 enum report_value { VALUE_PERCENT, VALUE_PERIOD, VALUE_COUNT };
 

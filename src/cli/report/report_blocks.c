@@ -50,13 +50,13 @@ int report_blocks_new(struct report *report)
 		blocks->event = calloc(nr + 1, sizeof(*blocks->event));
 	if (!blocks || !blocks->event) {
 		no_memory(&err);
-		return cli_error(REPORT_COMMAND, &err);
+		return cli_error(report->input.command, &err);
 	}
 	blocks->session = session;
 	blocks->nr_events = nr;
 	return perch_addresses_new(&blocks->addresses, perch_session_processes(session),
 				   perch_session_symbols(session), &err)
-		       ? cli_error(REPORT_COMMAND, &err)
+		       ? cli_error(report->input.command, &err)
 		       : 0;
 }
 
@@ -266,7 +266,7 @@ int report_print_blocks(const struct report_table *table, unsigned event)
 
 	if (!items) {
 		no_memory(&err);
-		return cli_error(REPORT_COMMAND, &err);
+		return cli_error(table->report->input.command, &err);
 	}
 	for (size_t i = 0; i < of->nr; i++) {
 		const struct block *block = &of->block[i];

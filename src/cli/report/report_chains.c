@@ -30,7 +30,7 @@ int report_make_chains(const struct report *report, struct perch_profile *profil
 	chains->chain = calloc(chains->graph.nr, sizeof(*chains->chain));
 	if (!chains->parent || !chains->path || !chains->chain) {
 		report_clear_chains(chains);
-		cli_note(REPORT_COMMAND, "no memory for call chains");
+		cli_note(report->input.command, "no memory for call chains");
 		return CLI_EXIT_FAILURE;
 	}
 	node = chains->graph.node;

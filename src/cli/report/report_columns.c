@@ -21,13 +21,14 @@ static const struct perch_column *named(const char *name)
 }
 
 /* Adds a column once. */
-static int add(struct report_list *list, const struct perch_column *column)
+static int add(const struct report *report, struct report_list *list,
+	       const struct perch_column *column)
 {
 	if (!column || report_has_column(list, column))
 		return 0;
 	if (list->nr == REPORT_COLUMNS)
 		return cli_usage_error(
-			REPORT_COMMAND,
+			report->input.command,
 			"at most %d columns are printed, and these are more; name fewer columns "
 			"(-s EVENT.FIELD,EVENT.*)",
 			REPORT_COLUMNS);
@@ -79,7 +80,7 @@ bool report_are_columns(const struct report *report, const char *names, char *me
 	}
 }
 
-static int unknown(const char *option, const char *name, size_t length)
+static int unknown(const struct report *report, const char *option, const char *name, size_t length)
 {
 	const struct perch_column *similar = perch_column_similar(name, length), *columns;
 	const char *list[128];
@@ -88,7 +89,7 @@ static int unknown(const char *option, const char *name, size_t length)
 	columns = perch_columns(&nr);
 	for (size_t i = 0; i < nr && i < CLI_NR(list); i++)
 		list[i] = columns[i].name;
-	return cli_refuse_name(REPORT_COMMAND, option,
+	return cli_refuse_name(report->input.command, option,
 			       &(struct cli_names){ "column", similar ? similar->name : NULL, list,
 						    nr < CLI_NR(list) ? nr : CLI_NR(list) },
 			       name, length);
@@ -108,21 +109,21 @@ static int add_trace_columns(const struct report *report, struct report_list *li
 	size_t nr;
 
 	if (!report->trace_columns)
-		return report->input.session || !length ? unknown(option, name, length) : 0;
+		return report->input.session || !length ? unknown(report, option, name, length) : 0;
 	if (report->raw_trace && length < sizeof(raw) - 5 && !memchr(name, '/', length)) {
 		length = (size_t)snprintf(raw, sizeof(raw), "%.*s/raw", (int)length, name);
 		name = raw;
 	}
 	if (perch_trace_columns_find(report->trace_columns, name, length, &columns, &nr, &err)) {
 		if (err.kind == PERCH_ERROR_NO_MEMORY)
-			return cli_error(REPORT_COMMAND, &err);
+			return cli_error(report->input.command, &err);
 		if (is_no_column(&err, name, length))
-			return unknown(option, name, length);
-		return cli_usage_error(REPORT_COMMAND, "%s: %s%s%s", option, err.message,
+			return unknown(report, option, name, length);
+		return cli_usage_error(report->input.command, "%s: %s%s%s", option, err.message,
 				       err.remedy[0] ? "; " : "", err.remedy);
 	}
 	for (size_t i = 0; i < nr && !status; i++)
-		status = add(list, columns[i]);
+		status = add(report, list, columns[i]);
 	return status;
 }
 
@@ -138,7 +139,7 @@ static int add_names(const struct report *report, struct report_list *list, cons
 		const struct perch_column *column = perch_column_find(at, length);
 
 		if (length || empty)
-			status = column ? add(list, column)
+			status = column ? add(report, list, column)
 					: add_trace_columns(report, list, option, at, length);
 		if (status)
 			return status;
@@ -179,9 +180,9 @@ int report_set_keys(struct report *report)
 	report->keys.nr = 0;
 	for (size_t i = 0; i < all.nr && !status; i++)
 		if (all.column[i]->scope != PERCH_COLUMN_PERIOD)
-			status = add(&report->keys, all.column[i]);
+			status = add(report, &report->keys, all.column[i]);
 	if (!status && report->parent)
-		status = add(&report->keys, named("parent"));
+		status = add(report, &report->keys, named("parent"));
 	return status;
 }
 
@@ -191,17 +192,17 @@ bool report_chooses_columns(const struct report *report)
 }
 
 /* Adds the shares of overhead and of latency. */
-static int add_shares(struct report_list *columns, const struct report_shares *shares,
-		      const char *overhead, const char *latency)
+static int add_shares(const struct report *report, struct report_list *columns,
+		      const struct report_shares *shares, const char *overhead, const char *latency)
 {
 	int status = 0;
 
 	if (shares->latency && shares->latency_first)
-		status = add(columns, named(latency));
+		status = add(report, columns, named(latency));
 	if (!status && shares->overhead)
-		status = add(columns, named(overhead));
+		status = add(report, columns, named(overhead));
 	if (!status && shares->latency)
-		status = add(columns, named(latency));
+		status = add(report, columns, named(latency));
 	return status;
 }
 
@@ -213,25 +214,27 @@ static int add_sums(struct report *report)
 	int status = 0;
 
 	if (report->children)
-		status = add_shares(columns, &shares, "overhead_children", "latency_children");
+		status = add_shares(report, columns, &shares, "overhead_children",
+				    "latency_children");
 	if (!status)
-		status = add_shares(columns, &shares, "overhead", "latency");
+		status = add_shares(report, columns, &shares, "overhead", "latency");
 	if (!status && report->show_cpu)
 		status = add_names(report, columns, "--show-cpu-utilization",
 				   "overhead_sys,overhead_us");
 	if (!status && report->show_samples)
-		status = add(columns, named("sample"));
+		status = add(report, columns, named("sample"));
 	if (!status && report->show_period)
-		status = add(columns, named("period"));
+		status = add(report, columns, named("period"));
 	return status;
 }
 
-static int add_list(struct report_list *list, const struct report_list *more)
+static int add_list(const struct report *report, struct report_list *list,
+		    const struct report_list *more)
 {
 	int status = 0;
 
 	for (size_t i = 0; i < more->nr && !status; i++)
-		status = add(list, more->column[i]);
+		status = add(report, list, more->column[i]);
 	return status;
 }
 
@@ -243,7 +246,7 @@ static int add_sorting_sums(const struct report *report, struct report_list *lis
 
 	for (size_t i = 0; i < named_columns.nr && !status; i++)
 		if (named_columns.column[i]->scope == PERCH_COLUMN_PERIOD)
-			status = add(list, named_columns.column[i]);
+			status = add(report, list, named_columns.column[i]);
 	return status;
 }
 
@@ -266,20 +269,20 @@ static int set_columns(struct report *report)
 		if (!status && report->sort)
 			status = add_option(report, by, "-s", report->sort);
 		else if (!status)
-			status = add_list(by, &report->columns);
+			status = add_list(report, by, &report->columns);
 	} else {
 		status = add_sums(report);
 		if (!status && report->output)
 			status = add_option(report, &report->columns, "-F", report->output);
 		if (!status)
-			status = add(by, report->columns.column[0]);
+			status = add(report, by, report->columns.column[0]);
 		if (!status)
 			status = add_sorting_sums(report, by);
 	}
 	/* those of -s in their order, after the default sums */
 	if (!status)
 		status = add_sort(report, &report->columns);
-	return status ? status : add_list(&report->columns, &report->keys);
+	return status ? status : add_list(report, &report->columns, &report->keys);
 }
 
 /* The only word of a filter for the column, or NULL. */
@@ -339,15 +342,17 @@ static void put_sums_first(struct report_list *columns)
 static int check_hierarchy(const struct report *report)
 {
 	if (!report->keys.nr)
-		return cli_usage_error(REPORT_COMMAND, "--hierarchy: -s has no column to group by");
+		return cli_usage_error(report->input.command,
+				       "--hierarchy: -s has no column to group by");
 	if (!report_chooses_columns(report))
 		return 0;
 	if (report->sort)
-		return cli_usage_error(REPORT_COMMAND, "--hierarchy is possible with -F or with -s "
-						       "and -F +COLUMNS, not with -s and -F");
+		return cli_usage_error(report->input.command,
+				       "--hierarchy is possible with -F or with -s "
+				       "and -F +COLUMNS, not with -s and -F");
 	if (report->columns.column[0]->scope != PERCH_COLUMN_PERIOD)
 		return cli_usage_error(
-			REPORT_COMMAND,
+			report->input.command,
 			"--hierarchy: -F begins with '%s', and must begin with a sum, "
 			"as overhead or sample",
 			report->columns.column[0]->name);

@@ -6,7 +6,7 @@
 #include "terminal/pager.h"
 #include "report.h"
 
-#define COMMAND REPORT_COMMAND
+#define COMMAND "report"
 
 const struct cli_usage cli_report_usage = {
 	.name = "report",

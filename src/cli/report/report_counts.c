@@ -230,7 +230,7 @@ int report_print_counts(FILE *out, struct report *report)
 	cli_start_pager();
 	rc = make_cells(&counts);
 	if (rc)
-		cli_note(REPORT_COMMAND, "no memory for the counts of %zu events",
+		cli_note(report->input.command, "no memory for the counts of %zu events",
 			 counts.nr_events);
 	while (!rc && (rc = cli_input_next(&report->input, &record)) > 0) {
 		take_record(&counts, &record);

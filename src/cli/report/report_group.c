@@ -182,7 +182,7 @@ static int sort_rows(struct report_group *group, const struct report *report,
 	if (!good) {
 		free(row);
 		free(part);
-		return cli_no_memory(REPORT_COMMAND);
+		return cli_no_memory(report->input.command);
 	}
 	free(group->row);
 	free(group->part);
@@ -207,7 +207,7 @@ static int open_sources(struct source *source, const struct report_group *group,
 		group->total[i] = report_total(report, profile, group->first + i);
 		if (perch_profile_rows(profile, group->first + i, &options, &source[i].row,
 				       &source[i].nr, &err))
-			return cli_error(REPORT_COMMAND, &err);
+			return cli_error(report->input.command, &err);
 		*nr_rows += source[i].nr;
 	}
 	return 0;
@@ -223,11 +223,11 @@ int report_group_open(struct report_group *group, const struct report *report,
 	*group = (struct report_group){ .first = first, .nr = nr };
 	group->total = calloc(nr, sizeof(*group->total));
 	status = source && group->total ? open_sources(source, group, report, profile, &nr_rows)
-					: cli_no_memory(REPORT_COMMAND);
+					: cli_no_memory(report->input.command);
 	if (!status) {
 		group->row = calloc(nr_rows + 1, sizeof(*group->row));
 		group->part = calloc(nr_rows + 1, nr * sizeof(const struct perch_row *));
-		status = group->row && group->part ? 0 : cli_no_memory(REPORT_COMMAND);
+		status = group->row && group->part ? 0 : cli_no_memory(report->input.command);
 	}
 	if (!status) {
 		merge_sources(group, report, profile, source);

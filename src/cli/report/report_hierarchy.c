@@ -374,13 +374,15 @@ int report_print_hierarchy(struct report_table *table, unsigned event)
 		rows = table->group->row;
 		nr = table->group->nr_rows;
 	} else if (perch_profile_rows(table->profile, event, &options, &rows, &nr, &err)) {
-		return cli_error(REPORT_COMMAND, &err);
+		return cli_error(table->report->input.command, &err);
 	}
 	report_set_widths(table, NULL, 0);
 	/* texts of levels are not padded */
 	for (size_t level = 0; level < tree.levels.nr; level++)
 		table->width[tree.sums.nr + level] = 0;
-	status = add_rows(&tree, rows, nr) || set_sums(&tree) ? cli_no_memory(REPORT_COMMAND) : 0;
+	status = add_rows(&tree, rows, nr) || set_sums(&tree)
+			 ? cli_no_memory(table->report->input.command)
+			 : 0;
 	if (!status && !table->report->quiet)
 		put_titles(&tree);
 	if (!status)

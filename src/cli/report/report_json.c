@@ -127,7 +127,7 @@ static int put_event(struct writer *writer, unsigned event, const char *name)
 	size_t nr;
 
 	if (perch_profile_rows(writer->profile, event, &options, &rows, &nr, &err))
-		return cli_error(REPORT_COMMAND, &err);
+		return cli_error(report->input.command, &err);
 	writer->whole = report_total(report, writer->profile, event);
 	writer->total = writer->whole.period;
 	for (size_t i = 0; i < nr && !status; i++)
@@ -145,14 +145,14 @@ int report_print_json(FILE *out, struct report *report, struct perch_profile *pr
 	int status = 0;
 
 	if (perch__output_open(&writer.out, out)) {
-		cli_note(REPORT_COMMAND, "no memory for output");
+		cli_note(report->input.command, "no memory for output");
 		return CLI_EXIT_FAILURE;
 	}
 	writer.json.out = &writer.out;
 	for (size_t event = 0; event < nr && !status; event++)
 		status = put_event(&writer, event, events[event].name);
 	perch__output_flush(&writer.out);
-	if (cli_check_stdout(REPORT_COMMAND, writer.out.error))
+	if (cli_check_stdout(report->input.command, writer.out.error))
 		status = CLI_EXIT_FAILURE;
 	perch__output_close(&writer.out);
 	return status;

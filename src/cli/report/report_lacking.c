@@ -20,6 +20,6 @@ void report_note_lacking(const struct report *report, uint64_t sample_type)
 				 used ? ", " : "", column->name, column->record_option);
 	}
 	if (used)
-		cli_note(REPORT_COMMAND,
+		cli_note(report->input.command,
 			 "no sample has what these columns show, which are empty or 0: %s", list);
 }

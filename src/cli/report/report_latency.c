@@ -68,10 +68,10 @@ int report_set_latencies(struct report *report)
 
 	if (name && !available) {
 		set_unknown(report, name, &err);
-		return cli_error(REPORT_COMMAND, &err);
+		return cli_error(report->input.command, &err);
 	}
 	if (name && report->branches)
-		return cli_usage_error(REPORT_COMMAND,
+		return cli_usage_error(report->input.command,
 				       "%s and -b exclude each other: branches have no time", name);
 	report->latencies = available && !report->branches;
 	return 0;
@@ -116,7 +116,7 @@ void report_note_lost_switches(const struct report *report)
 		return;
 	perch_session_get_stats(report->input.session, &stats);
 	if (stats.lost)
-		cli_note(REPORT_COMMAND,
+		cli_note(report->input.command,
 			 "latencies and numbers of threads are inexact: context switches may be "
 			 "among the lost records; record with larger rings (-m) or a lower "
 			 "frequency (-F)");

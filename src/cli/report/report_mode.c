@@ -70,9 +70,10 @@ static const char *history_option(const struct report *report)
 	return report->graph.branches ? "-g branch" : NULL;
 }
 
-static int exclude_each_other(const char *option, const char *other)
+static int exclude_each_other(const struct report *report, const char *option, const char *other)
 {
-	return cli_usage_error(REPORT_COMMAND, "%s and %s exclude each other", option, other);
+	return cli_usage_error(report->input.command, "%s and %s exclude each other", option,
+			       other);
 }
 
 static int lacks(const struct report *report, const char *option, const char *what,
@@ -83,7 +84,7 @@ static int lacks(const struct report *report, const char *option, const char *wh
 	perch_error_set(&err, ENODATA, PERCH_ERROR_USAGE, "%s needs %s, and %s has none", option,
 			what, report->input.path);
 	perch_error_remedy(&err, "record with %s", remedy);
-	return cli_error(REPORT_COMMAND, &err);
+	return cli_error(report->input.command, &err);
 }
 
 int report_set_mode(struct report *report)
@@ -93,26 +94,26 @@ int report_set_mode(struct report *report)
 	struct perch_error err;
 
 	if (perch_trace_columns_new(&report->trace_columns, report->input.session, &err))
-		return cli_error(REPORT_COMMAND, &err);
+		return cli_error(report->input.command, &err);
 	report->of_tracepoints = !contents.others;
 	if (!report->branches_set)
 		report->branches = contents.branches && !contents.stacks && !report->memory &&
 				   !history;
 	if (report->branches && history)
-		return exclude_each_other("-b", history);
+		return exclude_each_other(report, "-b", history);
 	if (report->total_cycles && history)
-		return exclude_each_other("--total-cycles", history);
+		return exclude_each_other(report, "--total-cycles", history);
 	if (report->branch_history && !contents.branches)
 		return lacks(report, "--branch-history", "branch stacks", "-b -g");
 	report->exact_chains = report->graph.branches && contents.branches;
 	if (report->branches && report->memory)
-		return exclude_each_other("-b", "--mem-mode");
+		return exclude_each_other(report, "-b", "--mem-mode");
 	if (report->branches && !contents.branches)
 		return lacks(report, "-b", "branch stacks", "-b");
 	if (report->total_cycles && !report->branches)
 		return lacks(report, "--total-cycles", "branch stacks", "-b");
 	if (report->total_cycles && report->json)
-		return exclude_each_other("-j", "--total-cycles");
+		return exclude_each_other(report, "-j", "--total-cycles");
 	if (report->total_cycles)
 		return report_blocks_new(report);
 	if (!report->memory)

@@ -11,8 +11,6 @@
 #include "terminal/pager.h"
 #include "report.h"
 
-#define COMMAND REPORT_COMMAND
-
 /* ---- -g ---- */
 
 /* True if a word is the start of a name, as perf takes it. */
@@ -114,12 +112,12 @@ static const char *similar_word(const char *word, size_t length)
 	return similar;
 }
 
-static int refuse_word(const char *word, size_t length)
+static int refuse_word(const struct report *report, const char *word, size_t length)
 {
 	const char *similar = similar_word(word, length);
 
 	return cli_usage_error(
-		COMMAND,
+		report->input.command,
 		"no call graph '%.*s'%s%s: use graph, flat, fractal, folded or none; "
 		"caller or callee; function, srcline or address; branch; percent, period or "
 		"count; and two numbers: the least percentage of a branch, and the "
@@ -144,7 +142,7 @@ int report_option_graph(void *value, const char *argument, bool negated)
 		else if (length && !set_shape(graph, at, length) && !set_order(graph, at, length) &&
 			 !set_value(graph, at, length) && !set_key(graph, at, length) &&
 			 !set_number(graph, at, length, &numbers))
-			return refuse_word(at, length);
+			return refuse_word(report, at, length);
 		at += length + (at[length] == ',');
 	}
 	return 0;
@@ -170,7 +168,8 @@ int report_option_limit(void *value, const char *argument, bool negated)
 	report->percent_limit = negated ? 0 : strtod(argument, &end);
 	if (!negated && (end == argument || *end ||
 			 !(report->percent_limit >= 0 && report->percent_limit <= 100)))
-		return cli_usage_error(COMMAND, "'%s' is not a percentage from 0 to 100", argument);
+		return cli_usage_error(report->input.command,
+				       "'%s' is not a percentage from 0 to 100", argument);
 	report->graph.limit = negated ? 0.5 : report->percent_limit;
 	return 0;
 }
@@ -182,8 +181,8 @@ int report_option_percentage(void *value, const char *argument, bool negated)
 	report->relative_set = true;
 	report->relative = !negated && !strcmp(argument, "relative");
 	if (!negated && !report->relative && strcmp(argument, "absolute"))
-		return cli_usage_error(COMMAND, "--percentage '%s': use relative or absolute",
-				       argument);
+		return cli_usage_error(report->input.command,
+				       "--percentage '%s': use relative or absolute", argument);
 	return 0;
 }
 
@@ -206,8 +205,8 @@ int report_option_quantum(void *value, const char *argument, bool negated)
 			report->time_quantum = number * units[i].ns;
 	if (!report->time_quantum)
 		return cli_usage_error(
-			COMMAND, "--time-quantum '%s': expected a number with ns, us, ms or s",
-			argument);
+			report->input.command,
+			"--time-quantum '%s': expected a number with ns, us, ms or s", argument);
 	return 0;
 }
 
@@ -226,7 +225,7 @@ int report_option_widths(void *value, const char *argument, bool negated)
 
 		if (end == at || (*end && *end != ',') || width > 4096 ||
 		    nr == CLI_NR(report->widths))
-			return cli_usage_error(COMMAND,
+			return cli_usage_error(report->input.command,
 					       "-w '%s': expected up to %zu widths of 0 to 4096, "
 					       "separated by commas",
 					       argument, CLI_NR(report->widths));
@@ -247,7 +246,7 @@ int report_option_separator(void *value, const char *argument, bool negated)
 	report->separator = strcmp(argument, "\\t") ? argument : "\t";
 	if (!argument[0] || argument[0] == '.' ||
 	    (report->separator[1] && report->separator == argument))
-		return cli_usage_error(COMMAND,
+		return cli_usage_error(report->input.command,
 				       "-t '%s': expected one character other than a dot, or \\t",
 				       argument);
 	return 0;
@@ -298,7 +297,9 @@ int report_option_skip_empty(void *value, const char *argument, bool negated)
 
 int report_option_color(void *value, const char *argument, bool negated)
 {
-	return cli_set_color(&((struct report *)value)->color, COMMAND, argument, negated);
+	struct report *report = value;
+
+	return cli_set_color(&report->color, report->input.command, argument, negated);
 }
 
 /* ---- the user's defaults ---- */
@@ -390,14 +391,15 @@ int report_set_defaults(struct report *report)
 {
 	size_t nr;
 	const struct cli_variable *variables = cli_variables(&nr);
-	int status = cli_config_read(&report->config, COMMAND);
+	int status = cli_config_read(&report->config, report->input.command);
 
 	for (size_t i = 0; i < nr && !status; i++) {
 		const struct cli_config_item *item =
 			cli_config_find(&report->config, variables[i].name);
 
 		if (item && set_variable(report, variables[i].name, item->value))
-			cli_note(COMMAND, "%s:%u: %s: expected %s; the line is not used",
+			cli_note(report->input.command,
+				 "%s:%u: %s: expected %s; the line is not used",
 				 report->config.path, item->line, variables[i].name,
 				 variables[i].values);
 	}

@@ -6,8 +6,6 @@
 #include "options.h"
 #include "report.h"
 
-const char *report_command = "report";
-
 void report_put_value(FILE *out, const struct report *report, uint64_t period, uint64_t samples,
 		      uint64_t total)
 {
@@ -60,7 +58,7 @@ int report_make_graph(const struct report *report, struct perch_profile *profile
 
 	return perch_profile_call_graph(profile, row, report->graph.order, report->children, least,
 					graph, &err)
-		       ? cli_error(REPORT_COMMAND, &err)
+		       ? cli_error(report->input.command, &err)
 		       : 0;
 }
 

@@ -395,7 +395,7 @@ int report_get_rows(const struct report_table *table, unsigned event, const stru
 		return 0;
 	}
 	return perch_profile_rows(table->profile, event, &options, rows, nr, &err)
-		       ? cli_error(REPORT_COMMAND, &err)
+		       ? cli_error(report->input.command, &err)
 		       : 0;
 }
 

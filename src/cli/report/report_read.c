@@ -231,11 +231,11 @@ int report_read_start(struct report_reading *reading, struct report *report)
 	rc = perch_profile_new(&reading->profile, perch_session_processes(session),
 			       perch_session_symbols(session), &options, &err);
 	if (rc == -EINVAL)
-		return cli_usage_error(REPORT_COMMAND, "%s", err.message);
+		return cli_usage_error(report->input.command, "%s", err.message);
 	if (!rc)
 		rc = cli_input_set_calls(&report->input, reading->profile, &err);
 	if (rc)
-		return cli_error(REPORT_COMMAND, &err);
+		return cli_error(report->input.command, &err);
 	perch_profile_set_progress(reading->profile, merge_progress, reading);
 	return 0;
 }

@@ -38,7 +38,7 @@ int report_print_stats(FILE *out, struct report *report)
 	int rc;
 
 	if (!samples) {
-		cli_note(REPORT_COMMAND, "no memory for %zu events", nr);
+		cli_note(report->input.command, "no memory for %zu events", nr);
 		return CLI_EXIT_FAILURE;
 	}
 	while ((rc = cli_input_next(&report->input, &record)) > 0) {

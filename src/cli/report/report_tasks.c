@@ -179,7 +179,7 @@ int report_print_tasks(FILE *out, struct report *report)
 	path = calloc(tasks.nr + 1, sizeof(*path));
 	printed = calloc(tasks.nr + 1, sizeof(*printed));
 	if (!path || !printed) {
-		cli_note(REPORT_COMMAND, "no memory for %zu tasks", tasks.nr);
+		cli_note(report->input.command, "no memory for %zu tasks", tasks.nr);
 	} else if (!rc) {
 		cli_start_pager();
 		put_tasks(out, &tasks, path, printed);

@@ -169,12 +169,11 @@ int report_threads_put(FILE *out, struct report_threads *threads,
 
 	if (!widths || find_threads(threads)) {
 		free(widths);
-		cli_note(REPORT_COMMAND, "no memory for the counts of threads");
+		cli_note("report", "no memory for the counts of threads");
 		return CLI_EXIT_FAILURE;
 	}
 	if (!threads->nr)
-		cli_note(REPORT_COMMAND,
-			 "the file has no counts of threads; record with perf record -s");
+		cli_note("report", "the file has no counts of threads; record with perf record -s");
 	set_widths(threads, events, widths);
 	put_titles(out, threads, events, widths);
 	for (size_t i = 0; i < threads->nr_threads; i++) {

@@ -203,7 +203,7 @@ int top_parse(struct top *top, int argc, char **argv)
 	top->delay = DEFAULT_DELAY;
 	record->use_clock = true; /* of the functions in jitdumps */
 	record->clock = CLOCK_MONOTONIC;
-	report->input.command = report_command = TOP_COMMAND;
+	report->input.command = TOP_COMMAND;
 	report->input.path = "the live profile"; /* in messages */
 	report->default_sort = "dso,sym";
 	report->graph.shape = SHAPE_GRAPH;

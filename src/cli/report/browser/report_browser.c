@@ -506,7 +506,7 @@ static int browse(struct browser *browser, const struct report *report)
 	browser->members = 1;
 	browser->filter.limit = report->percent_limit;
 	if (!screen_open()) {
-		cli_note(REPORT_COMMAND,
+		cli_note(report->input.command,
 			 "the type of the terminal is unknown: --stdio prints text");
 		return CLI_EXIT_FAILURE;
 	}

@@ -233,7 +233,7 @@ void browser_annotate(struct browser *browser, const struct perch_frame *frame)
 	text = run_perch(argv);
 	free(origin);
 	if (!screen_open()) {
-		cli_note(REPORT_COMMAND, "the terminal cannot be used any more");
+		cli_note(browser->report.input.command, "the terminal cannot be used any more");
 		exit(CLI_EXIT_FAILURE);
 	}
 	if (text)

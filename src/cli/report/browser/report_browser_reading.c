@@ -140,6 +140,6 @@ int report_browse_reading(struct report *report, struct report_reading *reading,
 	}
 	perch_profile_free(first);
 	if (!status && reading->rc && reading->rc != -ECANCELED)
-		status = cli_error(REPORT_COMMAND, &reading->err);
+		status = cli_error(report->input.command, &reading->err);
 	return status;
 }
