@@ -43,7 +43,10 @@ struct perch_jitdump_options {
 	bool other_clock;
 	/** Files of other users are read, too. */
 	bool any_owner;
-	uint64_t reserved[4]; /**< must be 0 */
+	/** The end of the recording, in ns since 1970: processes that started later are other ones.
+	 * 0 is unknown. */
+	uint64_t recorded_at;
+	uint64_t reserved[3]; /**< must be 0 */
 };
 
 /**

@@ -375,7 +375,9 @@ static bool is_trusted(const struct perch_jitdump *jitdump,
 
 	return !owner || owner == geteuid() || options->any_owner ||
 	       perch__is_one_of_users(process->users.user, process->users.nr, owner) ||
-	       (!options->root && perch__process_has_user(process->pid, owner));
+	       (!options->root &&
+		perch__recorded_process_runs(process->pid, options->recorded_at) &&
+		perch__process_has_user(process->pid, owner));
 }
 
 /* Returns a descriptor or a negative errno. Without an inode to compare, the file must belong to
@@ -419,7 +421,7 @@ static int open_file(const struct perch_jitdump *jitdump,
 
 	if (options->root)
 		return open_below(options->root, path, jitdump, mmap, options);
-	if (perch__namespace_pid(mmap->pid)) {
+	if (perch__recorded_process_runs(mmap->pid, options->recorded_at)) {
 		snprintf(of_process, sizeof(of_process), "/proc/%u/root", mmap->pid);
 		fd = open_below(of_process, path, jitdump, mmap, options);
 		if (fd < 0 && mmap->inode) {

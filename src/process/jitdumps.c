@@ -193,7 +193,11 @@ static bool is_of_parent(const struct perch_processes *processes,
 
 	if (pid == mmap->pid)
 		return false;
-	own = jitdumps->options.foreign || jitdumps->root ? 0 : perch__namespace_pid(mmap->pid);
+	own = jitdumps->options.foreign || jitdumps->root ||
+			      !perch__recorded_process_runs(mmap->pid,
+							    jitdumps->options.recorded_at)
+		      ? 0
+		      : perch__namespace_pid(mmap->pid);
 	if (own)
 		return own != pid;
 	for (size_t i = 0; i < jitdumps->nr; i++)

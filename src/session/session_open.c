@@ -74,7 +74,9 @@ static int use_jitdump(struct perch_session *session, struct perch_error *err)
 {
 	struct perch_jitdump_options options = { .root = session->options.symbols.root,
 						 .foreign = session->options.symbols.foreign,
-						 .any_owner = session->options.symbols.any_owner };
+						 .any_owner = session->options.symbols.any_owner,
+						 .recorded_at =
+							 session->options.symbols.recorded_at };
 
 	if (session->options.file_order)
 		return 0;

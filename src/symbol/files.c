@@ -179,7 +179,8 @@ static void set_roots(struct wanted *wanted, const struct perch_dso *dso)
 bool perch__root_of_process(const struct sources *sources, const struct perch_dso *dso,
 			    char path[32])
 {
-	if (sources->root || sources->foreign || !dso->pid)
+	if (sources->root || sources->foreign || !dso->pid ||
+	    !perch__recorded_process_runs(dso->pid, sources->recorded_at))
 		return false;
 	snprintf(path, 32, "/proc/%" PRIu32 "/root", dso->pid);
 	return true;

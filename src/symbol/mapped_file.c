@@ -203,14 +203,6 @@ static int open_of_process(struct elf_file *file, const struct sources *sources,
 	return !rc || rc == -ENOMEM ? rc : first;
 }
 
-static bool runs(uint32_t pid)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
-	return !access(path, F_OK);
-}
-
 /*
  * The reason why the file at the path cannot be used. at_path: the errno of opening it. of_process:
  * the errno of opening the file as the process sees it.
@@ -221,7 +213,8 @@ static void set_reason(struct symbol_error *error, const struct sources *sources
 	bool compared = !sources->root && !sources->foreign && dso->pid;
 	bool other = at_path == -ESTALE || at_path == -ENOENT || at_path == -ENOTDIR;
 	bool recording = sources->recorded || sources->recorded_at;
-	bool ended = compared && other && recording && !runs(dso->pid);
+	bool ended = compared && other && recording &&
+		     !perch__recorded_process_runs(dso->pid, sources->recorded_at);
 
 	if (at_path == -ELIBBAD) {
 		perch__set_symbol_reason(error, PERCH_SYMBOLS_STRIPPED,

@@ -21,7 +21,6 @@ enum {
 };
 
 #define NS_PER_S     1000000000ull
-#define CLOCK_MARGIN (2 * NS_PER_S)  /* times of files and of processes are coarse */
 #define SINCE_MARGIN (60 * NS_PER_S) /* a compiler may write its map, and then be recorded */
 
 /* Bytes of the file. They stay until the end, because symbols use their names. */
@@ -236,7 +235,7 @@ static const char *other_process(int fd, const struct sources *sources, const st
 				 uint64_t started)
 {
 	uint64_t recorded_at = sources->recorded_at, written, made;
-	bool later = recorded_at && started > recorded_at + CLOCK_MARGIN;
+	bool later = perch__started_later(started, recorded_at);
 	struct statx status;
 
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_MTIME | STATX_BTIME, &status))
@@ -246,10 +245,11 @@ static const char *other_process(int fd, const struct sources *sources, const st
 	written = perch__ns_of(&status.stx_mtime);
 	made = status.stx_mask & STATX_BTIME ? perch__ns_of(&status.stx_btime) : 0;
 	if (started && !later)
-		return written + CLOCK_MARGIN < started ? "it is older than the process" : NULL;
-	if (later && written + CLOCK_MARGIN > started)
+		return written + PERCH__TIME_MARGIN < started ? "it is older than the process"
+							      : NULL;
+	if (later && written + PERCH__TIME_MARGIN > started)
 		return "a later process with this id may have written it";
-	if (recorded_at && made > recorded_at + CLOCK_MARGIN)
+	if (recorded_at && made > recorded_at + PERCH__TIME_MARGIN)
 		return later_map;
 	if (written + SINCE_MARGIN >= sources->recorded_since)
 		return NULL;
@@ -353,8 +353,7 @@ static int open_map(const struct sources *sources, const struct perch_dso *dso, 
 		return -ESTALE;
 	}
 	started = perch__process_start(pid);
-	process.runs = started &&
-		       !(sources->recorded_at && started > sources->recorded_at + CLOCK_MARGIN);
+	process.runs = started && !perch__started_later(started, sources->recorded_at);
 	*ended = !process.runs;
 	fd = open_of_process(&process, error);
 	if (fd == -ENOENT && !started && perch__other_namespace("pid", dso->pid_namespace))

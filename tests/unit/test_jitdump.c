@@ -2,8 +2,10 @@
 /* jitdump files: functions of JIT compilers by time. The files are written here. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -491,6 +493,68 @@ static void checks_that_the_file_is_the_mapped_one(void **state)
 	unlink(path);
 }
 
+/* NULL: the file is read. */
+static void check_owner_error(pid_t process, const char *name, uint64_t recorded_at,
+			      uint32_t recorded_user, const char *error)
+{
+	const struct perch_jitdump_options options = { .recorded_at = recorded_at };
+	struct perch_processes *processes = new_processes();
+	const char *found;
+
+	assert_int_equal(perch_processes_use_jitdump(processes, &options, NULL), 0);
+	if (recorded_user)
+		put_user(processes, (uint32_t)process, recorded_user, PERCH__USER_RECORD_NAME,
+			 sizeof(struct perch__user_record), false);
+	map_file(processes, (uint32_t)process, 0x1000, 0x1000, 0, name);
+	found = perch_jitdump_error(find_jit_dso(processes)->jitdump);
+	if (error)
+		assert_non_null(found && strstr(found, error) ? found : NULL);
+	else
+		assert_null(found);
+	perch_processes_free(processes);
+}
+
+/* Records without an inode: the owner decides. */
+static void reads_files_of_the_users_of_the_recorded_process(void **state)
+{
+	struct jitdump dump = { .pid = 12 };
+	char name[64];
+	pid_t child;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		if (setresuid(12345, 12345, 12345))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	while (!perch__process_has_user((unsigned)child, 12345))
+		usleep(1000);
+	snprintf(name, sizeof(name), "/tmp/jit-%d.dump", (int)child);
+	dump.file = fopen(name, "w");
+	assert_non_null(dump.file);
+	jitdump_header(&dump, 62, 1, 0);
+	jitdump_load(&dump, 10, 0, 0x10000, "function", code, 0x100);
+	end_dump(&dump);
+	assert_int_equal(chown(name, 12345, 12345), 0);
+	check_owner_error(child, name, 0, 0, NULL);
+	check_owner_error(child, name, INT64_MAX, 0, NULL);
+	/* it has the id since the recording has ended */
+	check_owner_error(child, name, 1, 0, "belongs neither");
+	check_owner_error(child, name, 1, 12345, NULL);
+	assert_int_equal(chown(name, 12346, 12346), 0);
+	check_owner_error(child, name, 0, 0, "belongs neither");
+	check_owner_error(child, name, 1, 12345, "belongs neither");
+	check_owner_error(child, name, 1, 12346, NULL);
+	unlink(name);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 static void names_functions(void **state)
 {
 	struct jitdump dump = new_dump(false);
@@ -704,6 +768,7 @@ int main(void)
 		cmocka_unit_test(refuses_other_files),
 		cmocka_unit_test(refuses_recordings_of_other_clocks_and_machines),
 		cmocka_unit_test(checks_that_the_file_is_the_mapped_one),
+		cmocka_unit_test(reads_files_of_the_users_of_the_recorded_process),
 		cmocka_unit_test(names_functions),
 		cmocka_unit_test(finds_lines),
 		cmocka_unit_test(finds_lines_with_addresses_that_are_too_large),

@@ -433,6 +433,8 @@ static void missing_files_have_a_reason(void **state)
 	assert_string_equal(ask(&dso, later, false), "[on a file system that is not mounted here]");
 	dso.pid = (uint32_t)getpid();
 	assert_string_equal(ask(&dso, later, false), "[no such file]");
+	/* the id was used again since the recording */
+	assert_string_equal(ask(&dso, 1, false), "[on a file system that is not mounted here]");
 }
 
 /* What this process has mapped is found also if the path is another file now. */

@@ -127,6 +127,13 @@ uint64_t perch__process_start(unsigned pid)
 	return since_boot < uptime && uptime - since_boot < now ? now - (uptime - since_boot) : 0;
 }
 
+bool perch__recorded_process_runs(unsigned pid, uint64_t recorded_at)
+{
+	uint64_t started = perch__process_start(pid);
+
+	return started && !perch__started_later(started, recorded_at);
+}
+
 unsigned perch__namespace_pid(unsigned pid)
 {
 	char path[64], line[256];

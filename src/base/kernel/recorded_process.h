@@ -14,6 +14,16 @@
 bool perch__is_file(int fd, unsigned major, unsigned minor, uint64_t inode);
 /* Returns when a process started, in ns since 1970, to 10 ms; 0 if it does not run. */
 uint64_t perch__process_start(unsigned pid);
+/* Times of files and of processes are coarse. */
+#define PERCH__TIME_MARGIN 2000000000ull
+/* True for a process that got the id of a recorded one later. recorded_at: the end of the recording
+ * in ns since 1970; 0 is unknown, or every process counts as recorded. */
+static inline bool perch__started_later(uint64_t started, uint64_t recorded_at)
+{
+	return recorded_at && started > recorded_at + PERCH__TIME_MARGIN;
+}
+/* True if the recorded process with this id runs. */
+bool perch__recorded_process_runs(unsigned pid, uint64_t recorded_at);
 /*
  * True if an inode of a namespace is not that of the calling process. name: as in /proc/PID/ns;
  * inode: 0 if unknown.
