@@ -122,7 +122,7 @@ static unsigned shift_of(const struct perch_attr_field *field)
 #endif
 }
 
-static uint64_t load(const struct perch_attr *attr, const struct perch_attr_field *field)
+static uint64_t load_field(const struct perch_attr *attr, const struct perch_attr_field *field)
 {
 	const char *at = (const char *)attr + field->offset;
 	uint64_t word64;
@@ -149,14 +149,14 @@ static uint64_t mask_of(const struct perch_attr_field *field)
 
 uint64_t perch_attr_get(const struct perch_attr *attr, const struct perch_attr_field *field)
 {
-	return load(attr, field) >> shift_of(field) & mask_of(field);
+	return load_field(attr, field) >> shift_of(field) & mask_of(field);
 }
 
 void perch_attr_set(struct perch_attr *attr, const struct perch_attr_field *field, uint64_t value)
 {
 	char *at = (char *)attr + field->offset;
 	uint64_t mask = mask_of(field) << shift_of(field);
-	uint64_t word = (load(attr, field) & ~mask) | (value << shift_of(field) & mask);
+	uint64_t word = (load_field(attr, field) & ~mask) | (value << shift_of(field) & mask);
 	uint32_t word32 = word;
 	uint16_t word16 = word;
 

@@ -45,8 +45,8 @@ struct parts {
 	size_t nr, max;
 };
 
-static void add(struct parts *parts, const struct perch_attr_field *field,
-		const struct perch_attr_bit *bit, uint64_t mask, unsigned rank)
+static void add_part(struct parts *parts, const struct perch_attr_field *field,
+		     const struct perch_attr_bit *bit, uint64_t mask, unsigned rank)
 {
 	if (parts->nr < parts->max)
 		parts->part[parts->nr] = (struct perch_attr_part){ field, bit, mask, rank };
@@ -65,14 +65,15 @@ static void add_field(struct parts *parts, const struct perch_attr_field *field,
 			continue;
 		found = true;
 		if (value & bits[i].bit)
-			add(parts, field, &bits[i], bits[i].bit,
-			    perch_release_rank(bits[i].since[0] ? bits[i].since : field->since));
+			add_part(parts, field, &bits[i], bits[i].bit,
+				 perch_release_rank(bits[i].since[0] ? bits[i].since
+								     : field->since));
 		value &= ~bits[i].bit;
 	}
 	if (!found)
-		add(parts, field, NULL, UINT64_MAX, perch_release_rank(field->since));
+		add_part(parts, field, NULL, UINT64_MAX, perch_release_rank(field->since));
 	else if (value)
-		add(parts, field, NULL, value, UINT_MAX);
+		add_part(parts, field, NULL, value, UINT_MAX);
 }
 
 size_t perch_attr_split(const struct perch_attr *attr, struct perch_attr_part *part, size_t max)

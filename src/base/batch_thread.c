@@ -33,7 +33,7 @@ static bool has_work(const struct perch__batch_thread *thread, bool working)
 	       (working || thread->flush || thread->nr >= thread->job.nr_batches / 2);
 }
 
-static void *run(void *context)
+static void *run_thread(void *context)
 {
 	struct perch__batch_thread *thread = context;
 	bool working = false;
@@ -86,7 +86,7 @@ struct perch__batch_thread *perch__batch_thread_new(const struct perch__batch_jo
 		thread->batch[i] = calloc(1, job->batch_size);
 		failed |= !thread->batch[i];
 	}
-	if (!failed && perch__start_thread(&thread->thread, run, thread, job->writes))
+	if (!failed && perch__start_thread(&thread->thread, run_thread, thread, job->writes))
 		return thread;
 	free_batches(thread);
 	return NULL;

@@ -40,7 +40,7 @@ int perch__evaluate_signed(struct perch_count *count, uint64_t enabled, uint64_t
 			       (int64_t)running < 0 ? 0 : running, &none);
 }
 
-static uint64_t add(uint64_t left, uint64_t right)
+static uint64_t add_saturated(uint64_t left, uint64_t right)
 {
 	uint64_t sum;
 
@@ -92,11 +92,11 @@ void perch_count_sum(struct perch_count *sum, const struct perch_count *counts, 
 		if (count->state == PERCH_COUNT_STATE_NOT_OPEN ||
 		    count->state == PERCH_COUNT_STATE_ERROR)
 			continue;
-		total.value = add(total.value, count->value);
-		total.scaled = add(total.scaled, count->scaled);
-		total.enabled_ns = add(total.enabled_ns, count->enabled_ns);
-		total.running_ns = add(total.running_ns, count->running_ns);
-		total.lost = add(total.lost, count->lost);
+		total.value = add_saturated(total.value, count->value);
+		total.scaled = add_saturated(total.scaled, count->scaled);
+		total.enabled_ns = add_saturated(total.enabled_ns, count->enabled_ns);
+		total.running_ns = add_saturated(total.running_ns, count->running_ns);
+		total.lost = add_saturated(total.lost, count->lost);
 	}
 	if (nr == 1)
 		total.id = counts[0].id;

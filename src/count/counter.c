@@ -232,7 +232,8 @@ static int check_fork(const struct perch_counter *counter, struct perch_error *e
 		       : 0;
 }
 
-static int control(struct perch_counter *counter, unsigned long request, struct perch_error *err)
+static int control_counter(struct perch_counter *counter, unsigned long request,
+			   struct perch_error *err)
 {
 	int rc = check_fork(counter, err);
 
@@ -244,18 +245,18 @@ static int control(struct perch_counter *counter, unsigned long request, struct 
 
 int perch_counter_enable(struct perch_counter *counter, struct perch_error *err)
 {
-	return control(counter, PERCH_IOC_ENABLE, err);
+	return control_counter(counter, PERCH_IOC_ENABLE, err);
 }
 
 int perch_counter_disable(struct perch_counter *counter, struct perch_error *err)
 {
-	return control(counter, PERCH_IOC_DISABLE, err);
+	return control_counter(counter, PERCH_IOC_DISABLE, err);
 }
 
 int perch_counter_reset(struct perch_counter *counter, struct perch_error *err)
 {
 	uint64_t words[PERCH__SINGLE_WORDS];
-	int rc = control(counter, PERCH_IOC_RESET, err);
+	int rc = control_counter(counter, PERCH_IOC_RESET, err);
 
 	if (!rc)
 		rc = perch__read(counter->calls, counter->fd, words, counter->words,

@@ -79,8 +79,8 @@ int perch_group_find(struct perch_group *group, uint64_t id, struct perch_error 
 			       "the group has no event with id %llu", (unsigned long long)id);
 }
 
-static int control(struct perch_group *group, unsigned long request, unsigned long argument,
-		   struct perch_error *err)
+static int control_group(struct perch_group *group, unsigned long request, unsigned long argument,
+			 struct perch_error *err)
 {
 	int rc = perch__group_check_fork(group, err);
 
@@ -92,12 +92,12 @@ static int control(struct perch_group *group, unsigned long request, unsigned lo
 
 int perch_group_enable(struct perch_group *group, struct perch_error *err)
 {
-	return control(group, PERCH_IOC_ENABLE, 0, err);
+	return control_group(group, PERCH_IOC_ENABLE, 0, err);
 }
 
 int perch_group_disable(struct perch_group *group, struct perch_error *err)
 {
-	return control(group, PERCH_IOC_DISABLE, 0, err);
+	return control_group(group, PERCH_IOC_DISABLE, 0, err);
 }
 
 static int read_each(struct perch_group *group, struct perch_count *counts, struct perch_error *err)
@@ -221,7 +221,7 @@ int perch_group_read(struct perch_group *group, struct perch_count *counts, size
 int perch_group_reset(struct perch_group *group, struct perch_error *err)
 {
 	struct perch_count *counts;
-	int rc = control(group, PERCH_IOC_RESET, PERCH_IOC_FLAG_GROUP, err);
+	int rc = control_group(group, PERCH_IOC_RESET, PERCH_IOC_FLAG_GROUP, err);
 
 	if (rc)
 		return rc;

@@ -64,7 +64,7 @@ static void init_event(struct perch_set_event *set_event, const struct perch_eve
 	set_event->reason = NULL;
 }
 
-/* Builds the attr of an event. prepare() adds what depends on its group. */
+/* Builds the attr of an event. prepare_set() adds what depends on its group. */
 static int build(struct opening *o, size_t number)
 {
 	struct perch_set_event *event = &o->set->event[number];
@@ -75,7 +75,7 @@ static int build(struct opening *o, size_t number)
 	return rc;
 }
 
-static int prepare(struct opening *o)
+static int prepare_set(struct opening *o)
 {
 	bool group = o->range.end - o->range.first > 1 && !o->set->single_reads;
 
@@ -369,7 +369,7 @@ static int open_event(struct opening *o)
 {
 	struct perch_set *set = o->set;
 	size_t nr_tried = 0;
-	int rc = prepare(o);
+	int rc = prepare_set(o);
 
 	for (size_t i = 0; !rc && i < set->nr_targets; i++) {
 		struct perch__group_range before = { .first = o->range.first, .end = o->event };

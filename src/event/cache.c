@@ -49,7 +49,8 @@ static const unsigned char legal_operations[PERCH_COUNT_HW_CACHE_MAX] = {
  * Finds the row with the longest spelling that the word begins with, up to its end or a '-'. Sets
  * *length to the length of that spelling. Returns -1 if there is none.
  */
-static int find(const char *const (*rows)[SPELLINGS], size_t nr, const char *word, size_t *length)
+static int find_spelling(const char *const (*rows)[SPELLINGS], size_t nr, const char *word,
+			 size_t *length)
 {
 	int found = -1;
 
@@ -72,19 +73,21 @@ bool perch__find_cache_event(const char *word, uint64_t *config, bool *legal)
 	int cache, operation = -1, result = -1;
 	size_t length;
 
-	cache = find(caches, PERCH__NR(caches), word, &length);
+	cache = find_spelling(caches, PERCH__NR(caches), word, &length);
 	if (cache < 0)
 		return false;
 	for (word += length; *word; word += length) {
 		int found;
 
 		word++;
-		found = operation < 0 ? find(operations, PERCH__NR(operations), word, &length) : -1;
+		found = operation < 0
+				? find_spelling(operations, PERCH__NR(operations), word, &length)
+				: -1;
 		if (found >= 0) {
 			operation = found;
 			continue;
 		}
-		found = result < 0 ? find(results, PERCH__NR(results), word, &length) : -1;
+		found = result < 0 ? find_spelling(results, PERCH__NR(results), word, &length) : -1;
 		if (found < 0)
 			return false;
 		result = found;

@@ -278,7 +278,7 @@ static bool can_filter(const struct perch_attr *attr, struct perch_machine *mach
  * Combines the filter with that of the event. A tracepoint hit must pass both; address filters are
  * a list of ranges. Returns a string to free, or NULL.
  */
-static char *join(const struct perch_event *event, const char *filter)
+static char *join_filters(const struct perch_event *event, const char *filter)
 {
 	char *joined;
 
@@ -297,7 +297,7 @@ static int make_filter(const struct perch_event *event, const char *filter,
 
 	if (rc)
 		return rc;
-	*combined = join(event, filter);
+	*combined = join_filters(event, filter);
 	if (!*combined)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for filters");
 	if (strlen(*combined) <= PERCH__FILTER_MAX)

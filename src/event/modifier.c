@@ -70,7 +70,7 @@ static int set_flag(struct perch_event *event, char modifier)
 	}
 }
 
-static int apply(struct perch_event *event, char modifier, struct seen *seen)
+static int apply_modifier(struct perch_event *event, char modifier, struct seen *seen)
 {
 	struct perch_attr *attr = &event->attr;
 
@@ -145,7 +145,7 @@ int perch__apply_modifiers(struct perch__parser *parser, struct perch_event *eve
 			return report_invalid(parser, at + i, "is repeated");
 		if (group && !leads && (modifiers[i] == 'D' || modifiers[i] == 'e'))
 			continue; /* those of the leader hold for the whole group */
-		rc = apply(event, modifiers[i], &seen);
+		rc = apply_modifier(event, modifiers[i], &seen);
 		if (rc == -ERANGE)
 			return report_invalid(parser, at + i, "is given more than three times");
 		if (rc)

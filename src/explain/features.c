@@ -94,7 +94,7 @@ struct search {
 };
 
 /* Newest first; of one release in the order of the tables. */
-static void add(struct perch__newer_list *list, const struct perch__newer *feature)
+static void add_newer(struct perch__newer_list *list, const struct perch__newer *feature)
 {
 	unsigned rank = perch_release_rank(feature->since);
 	size_t at;
@@ -110,7 +110,7 @@ static void consider(const struct search *search, struct perch__newer feature)
 {
 	feature.lacking = shown_to_lack(search->c, &feature);
 	if (feature.lacking != PERCH__NO)
-		add(search->list, &feature);
+		add_newer(search->list, &feature);
 }
 
 static void consider_fields(const struct search *search)
@@ -194,7 +194,7 @@ void perch__newer_of_stage(const struct perch__case *c, enum perch__stage stage,
 	list->nr = nr;
 }
 
-static void append(struct perch__newer_list *list, const struct perch__newer *feature)
+static void append_newer(struct perch__newer_list *list, const struct perch__newer *feature)
 {
 	if (list->nr < PERCH__NEWER_MAX)
 		list->feature[list->nr++] = *feature;
@@ -215,12 +215,12 @@ static void find_beyond_size(const struct perch__case *c, uint32_t kernel_size,
 	for (from = 0; from < nr; from++)
 		if (fields[from].offset >= kernel_size && is_checked(&fields[from]) &&
 		    perch_attr_get(&c->attr, &fields[from]))
-			append(list, &(struct perch__newer){ .name = fields[from].name,
-							     .since = fields[from].since,
-							     .field = &fields[from],
-							     .mask = UINT64_MAX,
-							     .lacking = PERCH__YES,
-							     .stage = PERCH__STAGE_SIZE });
+			append_newer(list, &(struct perch__newer){ .name = fields[from].name,
+								   .since = fields[from].since,
+								   .field = &fields[from],
+								   .mask = UINT64_MAX,
+								   .lacking = PERCH__YES,
+								   .stage = PERCH__STAGE_SIZE });
 }
 
 bool perch__exceeds_kernel_size(const struct perch__case *c, struct perch__newer_list *list)

@@ -121,8 +121,8 @@ static void compose_unknown_size(const struct perch__case *c, struct perch_findi
 		 "clear the bytes after the fields in use, or use a newer kernel");
 }
 
-static size_t append(char *buffer, size_t size, size_t used, const char *format, const char *one,
-		     const char *other)
+static size_t append_text(char *buffer, size_t size, size_t used, const char *format,
+			  const char *one, const char *other)
 {
 	int length = used < size ? snprintf(buffer + used, size - used, format, one, other) : 0;
 
@@ -138,10 +138,11 @@ static void list_features(const struct perch__newer_list *newer, char *buffer, s
 	for (size_t i = 0; i < newer->nr; i++) {
 		const struct perch__newer *feature = &newer->feature[i];
 
-		used = append(buffer, size, used, "%s%s", i ? ", " : "", feature->name);
+		used = append_text(buffer, size, used, "%s%s", i ? ", " : "", feature->name);
 		if (feature->is_bit)
-			used = append(buffer, size, used, " of %s%s", feature->field->name, "");
-		used = append(buffer, size, used, " needs Linux %s%s", feature->since, "");
+			used = append_text(buffer, size, used, " of %s%s", feature->field->name,
+					   "");
+		used = append_text(buffer, size, used, " needs Linux %s%s", feature->since, "");
 	}
 }
 
@@ -361,8 +362,8 @@ static const char *without_beginning(const struct perch_finding *first,
 }
 
 /* Joins complete messages as long as they fit. The first one is always included. */
-static void join(char *buffer, size_t size, const struct perch_finding *findings, size_t nr,
-		 const char *between)
+static void join_fields(char *buffer, size_t size, const struct perch_finding *findings, size_t nr,
+			const char *between)
 {
 	size_t used = 0;
 
@@ -387,7 +388,8 @@ int perch_explanation_error(const struct perch_explanation *explanation, struct 
 	if (!err)
 		return -explanation->errnum;
 	if (explanation->nr_findings > 1)
-		join(text, sizeof(text), explanation->finding, explanation->nr_findings, "; or ");
+		join_fields(text, sizeof(text), explanation->finding, explanation->nr_findings,
+			    "; or ");
 	perch_error_set(err, explanation->errnum, first->kind, "%s",
 			explanation->nr_findings > 1 ? text : first->message);
 	perch_error_cause(err, first->cause);
@@ -397,7 +399,8 @@ int perch_explanation_error(const struct perch_explanation *explanation, struct 
 		perch_error_field(err, "", first->since);
 	perch_error_remedy(err, "%s", first->remedy);
 	if (explanation->nr_next) {
-		join(text, sizeof(err->next), explanation->next, explanation->nr_next, "; then ");
+		join_fields(text, sizeof(err->next), explanation->next, explanation->nr_next,
+			    "; then ");
 		perch_error_next(err, "%s", text);
 	}
 	return -explanation->errnum;

@@ -19,7 +19,7 @@
 #include "breakpoints.h"
 #include "internal.h"
 
-static int unknown(int errnum, struct perch_error *err)
+static int set_unknown(int errnum, struct perch_error *err)
 {
 	enum perch_error_kind kind = errnum == ENOSPC ? PERCH_ERROR_BREAKPOINTS
 						      : PERCH_ERROR_SYSTEM;
@@ -72,7 +72,7 @@ int perch_machine_breakpoints_fire(struct perch_machine *machine, struct perch_e
 		return (int)machine->breakpoints_fire.value;
 	fire = write_once(perch_machine_syscalls(machine));
 	if (fire < 0)
-		return unknown(-fire, err);
+		return set_unknown(-fire, err);
 	if (machine) {
 		machine->breakpoints_fire.value = fire;
 		machine->breakpoints_fire.valid = true;

@@ -14,8 +14,8 @@
 
 #define MAX_CPUS 65536
 
-static int refuse(struct perch_cpus *cpus, const char *text, const char *at,
-		  struct perch_error *err)
+static int refuse_list(struct perch_cpus *cpus, const char *text, const char *at,
+		       struct perch_error *err)
 {
 	perch_cpus_clear(cpus);
 	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "'%s' is not a list of CPUs", text);
@@ -62,16 +62,16 @@ int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_err
 		char *end;
 
 		if (!isdigit((unsigned char)*at))
-			return refuse(cpus, text, at, err);
+			return refuse_list(cpus, text, at, err);
 		first = last = strtoul(at, &end, 10);
 		if (*end == '-') {
 			at = end + 1;
 			if (!isdigit((unsigned char)*at))
-				return refuse(cpus, text, at, err);
+				return refuse_list(cpus, text, at, err);
 			last = strtoul(at, &end, 10);
 		}
 		if (last < first || last >= MAX_CPUS || cpus->nr + (last - first) >= 2 * MAX_CPUS)
-			return refuse(cpus, text, at, err);
+			return refuse_list(cpus, text, at, err);
 		if (add_range(cpus, first, last)) {
 			perch_cpus_clear(cpus);
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
@@ -81,7 +81,7 @@ int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_err
 		if (!*at)
 			break;
 		if (*at++ != ',')
-			return refuse(cpus, text, at - 1, err);
+			return refuse_list(cpus, text, at - 1, err);
 	}
 	sort_unique(cpus);
 	return 0;

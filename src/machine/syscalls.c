@@ -16,7 +16,7 @@ static int open_event(void *context, const struct perch_attr *attr, pid_t pid, i
 	return syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);
 }
 
-static int control(void *context, int fd, unsigned long request, unsigned long argument)
+static int call_ioctl(void *context, int fd, unsigned long request, unsigned long argument)
 {
 	(void)context;
 	return ioctl(fd, request, argument);
@@ -60,7 +60,7 @@ static int bpf(void *context, int command, void *attr, size_t size)
 
 const struct perch_syscalls perch_kernel_syscalls = {
 	.perf_event_open = open_event,
-	.ioctl = control,
+	.ioctl = call_ioctl,
 	.read = read_bytes,
 	.mmap = map,
 	.munmap = unmap,

@@ -31,7 +31,7 @@ struct tracepoints {
 	const char *last_name; /* NULL: there is none */
 };
 
-static void clear(struct tracepoints *all)
+static void clear_tracepoints(struct tracepoints *all)
 {
 	for (size_t i = 0; i < all->nr; i++)
 		free(all->tracepoint[i].name);
@@ -61,7 +61,7 @@ static int read_id(const char *directory, uint32_t *id)
 }
 
 /* Takes the name, from malloc(); NULL if there was no memory. */
-static void append(struct tracepoints *all, uint32_t id, char *name)
+static void append_tracepoint(struct tracepoints *all, uint32_t id, char *name)
 {
 	struct tracepoint *tracepoint =
 		name ? PERCH__ARRAY_APPEND(all->tracepoint, all->nr, all->capacity) : NULL;
@@ -105,7 +105,8 @@ static void read_tracepoint(struct tracepoints *all, const char *path, const cha
 	if (rc)
 		note_unread(all, rc);
 	else
-		append(all, id, asprintf(&whole, "%s:%s", system, name) < 0 ? NULL : whole);
+		append_tracepoint(all, id,
+				  asprintf(&whole, "%s:%s", system, name) < 0 ? NULL : whole);
 }
 
 static void read_system(struct tracepoints *all, const char *path, const char *system,
@@ -144,7 +145,7 @@ static void bisect(struct tracepoints *all, uint64_t id, const char *events, con
 		if (read_id_of(events, list + start, end - start, &found))
 			return;
 		if (found == id) {
-			append(all, found, strndup(list + start, end - start));
+			append_tracepoint(all, found, strndup(list + start, end - start));
 			return;
 		}
 		if (found > id)
@@ -169,7 +170,7 @@ static void search_list(struct tracepoints *all, uint64_t id, const char *events
 }
 
 /* Returns the name, if its file still has the id. */
-static const char *find(const struct tracepoints *all, uint64_t id, const char *events)
+static const char *find_tracepoint(const struct tracepoints *all, uint64_t id, const char *events)
 {
 	for (size_t i = 0; i < all->nr; i++) {
 		const char *name = all->tracepoint[i].name;
@@ -192,15 +193,15 @@ static const char *search(struct tracepoints *all, uint64_t id, const char *even
 	if (id == all->last_id && perch__coarse_ms() < all->last_until_ms &&
 	    (all->last_name || !fresh))
 		return all->last_name;
-	name = find(all, id, events);
+	name = find_tracepoint(all, id, events);
 	if (!name) {
 		search_list(all, id, events);
-		name = find(all, id, events);
+		name = find_tracepoint(all, id, events);
 	}
 	if (!name) {
-		clear(all);
+		clear_tracepoints(all);
 		visit(all, events, NULL, read_system);
-		name = find(all, id, events);
+		name = find_tracepoint(all, id, events);
 	}
 	all->last_id = id;
 	all->last_until_ms = perch__coarse_ms() + PERCH__LIFETIME_MS;
@@ -250,14 +251,14 @@ int perch_machine_tracepoint(struct perch_machine *machine, uint64_t id, char *b
 		all = machine->tracepoints;
 	name = search(all, id, events, err);
 	rc = name ? copy_name(name, buffer, size, err) : not_found(machine, all, id, events, err);
-	clear(&own);
+	clear_tracepoints(&own);
 	return rc;
 }
 
 void perch__clear_tracepoints(struct perch_machine *machine)
 {
 	if (machine->tracepoints)
-		clear(machine->tracepoints);
+		clear_tracepoints(machine->tracepoints);
 	free(machine->tracepoints);
 	machine->tracepoints = NULL;
 }

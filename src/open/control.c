@@ -36,8 +36,8 @@ static int control_described(int fd, unsigned long request, unsigned long argume
 	return operation_error(operation, machine, err);
 }
 
-static int control(int fd, unsigned long request, unsigned long argument,
-		   struct perch_machine *machine, struct perch_error *err)
+static int control_event(int fd, unsigned long request, unsigned long argument,
+			 struct perch_machine *machine, struct perch_error *err)
 {
 	struct perch_operation operation = { .other_fd = -1 };
 
@@ -46,17 +46,17 @@ static int control(int fd, unsigned long request, unsigned long argument,
 
 int perch_event_enable(int fd, bool group, struct perch_machine *machine, struct perch_error *err)
 {
-	return control(fd, PERCH_IOC_ENABLE, group ? PERCH_IOC_FLAG_GROUP : 0, machine, err);
+	return control_event(fd, PERCH_IOC_ENABLE, group ? PERCH_IOC_FLAG_GROUP : 0, machine, err);
 }
 
 int perch_event_disable(int fd, bool group, struct perch_machine *machine, struct perch_error *err)
 {
-	return control(fd, PERCH_IOC_DISABLE, group ? PERCH_IOC_FLAG_GROUP : 0, machine, err);
+	return control_event(fd, PERCH_IOC_DISABLE, group ? PERCH_IOC_FLAG_GROUP : 0, machine, err);
 }
 
 int perch_event_reset(int fd, bool group, struct perch_machine *machine, struct perch_error *err)
 {
-	return control(fd, PERCH_IOC_RESET, group ? PERCH_IOC_FLAG_GROUP : 0, machine, err);
+	return control_event(fd, PERCH_IOC_RESET, group ? PERCH_IOC_FLAG_GROUP : 0, machine, err);
 }
 
 /* The kernel adds the number to a signed counter; the meaning of 0 is not documented. */
@@ -68,7 +68,7 @@ int perch_event_refresh(int fd, unsigned samples, struct perch_machine *machine,
 			err, EINVAL, PERCH_ERROR_USAGE,
 			"cannot refresh the event: the number of samples must be 1..%d (currently %u)",
 			INT_MAX, samples);
-	return control(fd, PERCH_IOC_REFRESH, samples, machine, err);
+	return control_event(fd, PERCH_IOC_REFRESH, samples, machine, err);
 }
 
 int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machine,
@@ -123,13 +123,13 @@ int perch_event_set_filter(int fd, const char *filter, const struct perch_attr *
 
 int perch_event_id(int fd, struct perch_machine *machine, uint64_t *id, struct perch_error *err)
 {
-	return control(fd, PERCH_IOC_ID, (unsigned long)id, machine, err);
+	return control_event(fd, PERCH_IOC_ID, (unsigned long)id, machine, err);
 }
 
 int perch_event_set_bpf(int fd, int program_fd, struct perch_machine *machine,
 			struct perch_error *err)
 {
-	return control(fd, PERCH_IOC_SET_BPF, (unsigned long)(long)program_fd, machine, err);
+	return control_event(fd, PERCH_IOC_SET_BPF, (unsigned long)(long)program_fd, machine, err);
 }
 
 /* ENOSPC means that there are more programs than ids_len; prog_cnt is set nevertheless. */
@@ -163,7 +163,7 @@ int perch_event_query_bpf(int fd, struct perch_machine *machine, uint32_t *ids, 
 int perch_event_pause_output(int fd, bool pause, struct perch_machine *machine,
 			     struct perch_error *err)
 {
-	return control(fd, PERCH_IOC_PAUSE_OUTPUT, pause, machine, err);
+	return control_event(fd, PERCH_IOC_PAUSE_OUTPUT, pause, machine, err);
 }
 
 /* The kernel may write its size into the attr, so it gets a copy. */
@@ -176,7 +176,7 @@ int perch_event_modify(int fd, const struct perch_attr *attr, struct perch_machi
 	if (rc)
 		return rc;
 	copy = *attr;
-	return control(fd, PERCH_IOC_MODIFY_ATTRIBUTES, (unsigned long)&copy, machine, err);
+	return control_event(fd, PERCH_IOC_MODIFY_ATTRIBUTES, (unsigned long)&copy, machine, err);
 }
 
 static int tasks(bool enable, struct perch_machine *machine, struct perch_error *err)

@@ -183,7 +183,7 @@ static void put_list(struct perch_deferred *deferred, struct list *list)
 	perch__hash_move(&deferred->table, hash_of(deferred, list->key), last, index);
 }
 
-static void append(struct list *list, struct waiting *waiting, enum list_kind kind)
+static void append_waiting(struct list *list, struct waiting *waiting, enum list_kind kind)
 {
 	waiting->in[kind].older = list->newest;
 	if (list->newest)
@@ -219,9 +219,9 @@ static int append_to_all(struct perch_deferred *deferred, struct waiting *waitin
 		put_list(deferred, thread);
 		return -ENOMEM;
 	}
-	append(cookie, waiting, LIST_COOKIE);
-	append(thread, waiting, LIST_THREAD);
-	append(&deferred->all, waiting, LIST_ALL);
+	append_waiting(cookie, waiting, LIST_COOKIE);
+	append_waiting(thread, waiting, LIST_THREAD);
+	append_waiting(&deferred->all, waiting, LIST_ALL);
 	return 0;
 }
 

@@ -9,7 +9,7 @@ struct out {
 	size_t size, length;
 };
 
-static void put(struct out *out, const char *word)
+static void put_word(struct out *out, const char *word)
 {
 	for (; *word; word++) {
 		if (out->length + 1 < out->size)
@@ -27,12 +27,12 @@ static void put_names(struct out *out, unsigned int bits, const char *const *nam
 		if (!(bits >> i & 1) || !names[i])
 			continue;
 		if (any)
-			put(out, " or ");
-		put(out, names[i]);
+			put_word(out, " or ");
+		put_word(out, names[i]);
 		any = true;
 	}
 	if (!any)
-		put(out, "N/A");
+		put_word(out, "N/A");
 }
 
 static void put_operation(struct out *out, union perch_mem_data_src source)
@@ -42,7 +42,7 @@ static void put_operation(struct out *out, union perch_mem_data_src source)
 	if (source.mem_op)
 		put_names(out, source.mem_op, names, PERCH__NR(names));
 	else
-		put(out, "No");
+		put_word(out, "No");
 }
 
 /* A number, in newer records, and bits that older kernels had alone. */
@@ -76,23 +76,23 @@ static void put_level(struct out *out, union perch_mem_data_src source)
 	size_t start = out->length;
 
 	if (source.mem_remote)
-		put(out, "Remote ");
+		put_word(out, "Remote ");
 	if (hops[source.mem_hops]) {
-		put(out, hops[source.mem_hops]);
-		put(out, " ");
+		put_word(out, hops[source.mem_hops]);
+		put_word(out, " ");
 	} else if (bits) {
 		put_names(out, bits, levels, PERCH__NR(levels));
 	}
 	if (number && bits && !hops[source.mem_hops])
-		put(out, " or ");
+		put_word(out, " or ");
 	if (number)
-		put(out, number);
+		put_word(out, number);
 	if (out->length == start)
-		put(out, "N/A");
+		put_word(out, "N/A");
 	if (source.mem_lvl & PERCH_MEM_LVL_HIT)
-		put(out, " hit");
+		put_word(out, " hit");
 	if (source.mem_lvl & PERCH_MEM_LVL_MISS)
-		put(out, " miss");
+		put_word(out, " miss");
 }
 
 static void put_snoop(struct out *out, union perch_mem_data_src source)
@@ -109,21 +109,21 @@ static void put_tlb(struct out *out, union perch_mem_data_src source)
 
 	put_names(out, source.mem_dtlb, names, PERCH__NR(names));
 	if (source.mem_dtlb & PERCH_MEM_TLB_HIT)
-		put(out, " hit");
+		put_word(out, " hit");
 	if (source.mem_dtlb & PERCH_MEM_TLB_MISS)
-		put(out, " miss");
+		put_word(out, " miss");
 }
 
 static void put_blocked(struct out *out, union perch_mem_data_src source)
 {
 	if (!source.mem_blk || source.mem_blk & PERCH_MEM_BLK_NA) {
-		put(out, " N/A");
+		put_word(out, " N/A");
 		return;
 	}
 	if (source.mem_blk & PERCH_MEM_BLK_DATA)
-		put(out, " Data");
+		put_word(out, " Data");
 	if (source.mem_blk & PERCH_MEM_BLK_ADDR)
-		put(out, " Addr");
+		put_word(out, " Addr");
 }
 
 size_t perch_format_mem_part(uint64_t data_src, enum perch_mem_part part, char *text, size_t size)
@@ -145,9 +145,9 @@ size_t perch_format_mem_part(uint64_t data_src, enum perch_mem_part part, char *
 		put_tlb(&out, source);
 		break;
 	case PERCH_MEM_PART_LOCK:
-		put(&out, source.mem_lock & PERCH_MEM_LOCK_NA	    ? "N/A"
-			  : source.mem_lock & PERCH_MEM_LOCK_LOCKED ? "Yes"
-								    : "No");
+		put_word(&out, source.mem_lock & PERCH_MEM_LOCK_NA	 ? "N/A"
+			       : source.mem_lock & PERCH_MEM_LOCK_LOCKED ? "Yes"
+									 : "No");
 		break;
 	case PERCH_MEM_PART_BLOCKED:
 		put_blocked(&out, source);

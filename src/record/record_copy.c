@@ -39,7 +39,7 @@ static const void *moved(struct mover *mover, const void *array, size_t size)
 }
 
 /* Moves the pointer that is at this place. */
-static void move(struct mover *mover, void *pointer, size_t size)
+static void move_pointer(struct mover *mover, void *pointer, size_t size)
 {
 	const void *array;
 
@@ -50,7 +50,7 @@ static void move(struct mover *mover, void *pointer, size_t size)
 
 static void move_text(struct mover *mover, struct perch_text *text)
 {
-	move(mover, &text->text, text->text ? text->length + 1u : 0);
+	move_pointer(mover, &text->text, text->text ? text->length + 1u : 0);
 }
 
 static void move_read(struct mover *mover, struct perch_read_values *read)
@@ -61,7 +61,7 @@ static void move_read(struct mover *mover, struct perch_read_values *read)
 	if (!(read->format & PERCH_FORMAT_GROUP))
 		words += !!(read->format & PERCH_FORMAT_TOTAL_TIME_ENABLED) +
 			 !!(read->format & PERCH_FORMAT_TOTAL_TIME_RUNNING);
-	move(mover, &read->words, words * sizeof(uint64_t));
+	move_pointer(mover, &read->words, words * sizeof(uint64_t));
 }
 
 static void move_pointers(struct mover *mover, struct perch_record *record)
@@ -76,11 +76,12 @@ static void move_pointers(struct mover *mover, struct perch_record *record)
 		else if (row->source == PERCH__SOURCE_READ)
 			move_read(mover, member);
 		else if (row->source == PERCH__SOURCE_ARRAY)
-			move(mover, member, perch__number_of_items(record, row) * row->size);
+			move_pointer(mover, member,
+				     perch__number_of_items(record, row) * row->size);
 	}
 	if (record->type == PERCH_RECORD_SAMPLE) /* a part of branch_stack in an array of its own */
-		move(mover, &record->sample.branches.counters,
-		     record->sample.branches.nr * sizeof(uint64_t));
+		move_pointer(mover, &record->sample.branches.counters,
+			     record->sample.branches.nr * sizeof(uint64_t));
 }
 
 int perch_record_copy(struct perch_record **copy, const struct perch_record *record,

@@ -29,7 +29,8 @@ struct parser {
  * more byte than its text, and each follows a key ("field:", "name:") of more bytes than it has
  * strings.
  */
-static const char *copy(struct strings *strings, struct perch__span one, struct perch__span two)
+static const char *copy_strings(struct strings *strings, struct perch__span one,
+				struct perch__span two)
 {
 	char *string = strings->next;
 
@@ -258,8 +259,8 @@ static int parse_field(struct parser *parser, struct perch__span line)
 	if (parser->format->nr == parser->capacity || !perch__split_format_field(line, &parts))
 		return bad_field(parser, line);
 	*field = (struct perch_tracepoint_field){
-		.name = copy(&parser->strings, parts.name, (struct perch__span){ 0 }),
-		.type = copy(&parser->strings, parts.type, parts.brackets),
+		.name = copy_strings(&parser->strings, parts.name, (struct perch__span){ 0 }),
+		.type = copy_strings(&parser->strings, parts.type, parts.brackets),
 		.offset = parts.offset,
 		.size = parts.size,
 		.is_signed = is_signed(&parts),
@@ -280,7 +281,7 @@ static int parse_line(struct parser *parser, struct perch__span line, struct per
 	if (perch__is_format_field(line))
 		return parse_field(parser, line);
 	if (is_word(key, "name") && !*format->name) {
-		format->name = copy(&parser->strings, value, (struct perch__span){ 0 });
+		format->name = copy_strings(&parser->strings, value, (struct perch__span){ 0 });
 	} else if (is_word(key, "ID") && perch__span_number(value, &id)) {
 		format->id = id;
 	} else if (is_word(key, "print fmt") && !*format->print_fmt) {
@@ -288,7 +289,8 @@ static int parse_line(struct parser *parser, struct perch__span line, struct per
 		value.length = (size_t)(rest.at + rest.length - value.at);
 		while (value.length && value.at[value.length - 1] == '\n')
 			value.length--;
-		format->print_fmt = copy(&parser->strings, value, (struct perch__span){ 0 });
+		format->print_fmt =
+			copy_strings(&parser->strings, value, (struct perch__span){ 0 });
 	}
 	return 0;
 }
@@ -319,7 +321,7 @@ static size_t count_fields(const struct perch_tracepoint_text *text)
 	return nr;
 }
 
-static int check(const struct perch_tracepoint_text *text, struct perch_error *err)
+static int check_text(const struct perch_tracepoint_text *text, struct perch_error *err)
 {
 	if (PERCH__CHECK_RESERVED(text, "perch_tracepoint_text", err))
 		return -EINVAL;
@@ -338,7 +340,7 @@ int perch_tracepoint_format_parse(struct perch_tracepoint_format **format,
 {
 	struct parser parser = { .text = text, .err = err };
 	size_t system = text->system ? strlen(text->system) : 0, fields;
-	int rc = check(text, err);
+	int rc = check_text(text, err);
 
 	*format = NULL;
 	if (rc)
@@ -353,8 +355,9 @@ int perch_tracepoint_format_parse(struct perch_tracepoint_format **format,
 	parser.strings.next = (char *)(parser.format + 1) + fields;
 	parser.long_size = text->long_size ? text->long_size : sizeof(long);
 	parser.format->name = parser.format->print_fmt = "";
-	parser.format->system = copy(&parser.strings, (struct perch__span){ text->system, system },
-				     (struct perch__span){ 0 });
+	parser.format->system = copy_strings(&parser.strings,
+					     (struct perch__span){ text->system, system },
+					     (struct perch__span){ 0 });
 	rc = parse_lines(&parser);
 	if (rc)
 		free(parser.format);

@@ -14,7 +14,8 @@
 
 #define LAST_BYTES 4096 /* has_wrapped() looks for data there */
 
-static int check(const struct perch_ring *ring, enum perch_ring_mode mode, struct perch_error *err)
+static int check_aux(const struct perch_ring *ring, enum perch_ring_mode mode,
+		     struct perch_error *err)
 {
 	if (mode != PERCH_RING_FORWARD && mode != PERCH_RING_OVERWRITE)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "unknown AUX area mode %d",
@@ -61,7 +62,7 @@ int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_m
 			struct perch_machine *machine, struct perch_error *err)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	int rc = check(ring, mode, err);
+	int rc = check_aux(ring, mode, err);
 
 	if (rc < 0)
 		return rc;
@@ -85,7 +86,7 @@ int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_m
 int perch_ring_aux_from_memory(struct perch_ring *ring, void *area, size_t size,
 			       enum perch_ring_mode mode, struct perch_error *err)
 {
-	int rc = check(ring, mode, err);
+	int rc = check_aux(ring, mode, err);
 
 	if (rc < 0)
 		return rc;

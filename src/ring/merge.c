@@ -68,7 +68,7 @@ static int check_ring(const struct perch_ring *ring, size_t index, struct perch_
 		"only rings of mode FORWARD can be merged (ring %zu has mode OVERWRITE)", index);
 }
 
-static int reserve(struct perch_merge *merge, size_t nr, struct perch_error *err)
+static int reserve_rings(struct perch_merge *merge, size_t nr, struct perch_error *err)
 {
 	if (PERCH__ARRAY_RESERVE(merge->inputs, merge->capacity, nr) < 0 ||
 	    PERCH__ARRAY_RESERVE(merge->heap, merge->heap_capacity, nr) < 0)
@@ -113,7 +113,7 @@ int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 	new_merge = calloc(1, sizeof(*new_merge));
 	if (!new_merge)
 		return no_memory(nr, err);
-	rc = reserve(new_merge, nr, err);
+	rc = reserve_rings(new_merge, nr, err);
 	if (rc < 0) {
 		perch_merge_free(new_merge);
 		return rc;
@@ -375,7 +375,7 @@ int perch_merge_add(struct perch_merge *merge, struct perch_ring *ring, size_t *
 				       "the ring is already in the merge, with index %zu",
 				       find_ring(merge, ring));
 	if (free_input == merge->nr) {
-		rc = reserve(merge, merge->nr + 1, err);
+		rc = reserve_rings(merge, merge->nr + 1, err);
 		if (rc < 0)
 			return rc;
 		merge->nr++;

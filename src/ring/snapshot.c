@@ -36,7 +36,8 @@ static void wait_for_writers(const struct perch_ring *ring)
 		; /* a signal handler ran: sleep the rest */
 }
 
-static int check(struct perch_ring *ring, enum perch_snapshot_order order, struct perch_error *err)
+static int check_ring(struct perch_ring *ring, enum perch_snapshot_order order,
+		      struct perch_error *err)
 {
 	if (ring->mode != PERCH_RING_OVERWRITE)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
@@ -117,7 +118,7 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 	if (rc < 0)
 		return rc;
 	snapshot->remaining = 0;
-	rc = check(ring, order, err);
+	rc = check_ring(ring, order, err);
 	if (rc < 0)
 		return rc;
 	wait_for_writers(ring);

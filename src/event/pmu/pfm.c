@@ -34,7 +34,7 @@ static struct {
 	char why[256]; /* the reason when it is not ready */
 } pfm;
 
-static void load(void)
+static void load_pfm(void)
 {
 	__typeof__(pfm_initialize) *initialize;
 	const struct perch__function functions[] = {
@@ -63,7 +63,7 @@ static int need_library(struct perch__parser *parser, size_t at)
 {
 	static once_flag once = ONCE_FLAG_INIT;
 
-	call_once(&once, load);
+	call_once(&once, load_pfm);
 	if (pfm.ready)
 		return 0;
 	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,

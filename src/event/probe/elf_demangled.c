@@ -52,8 +52,8 @@ static bool has_name(const char *text, const char *name)
 	return after && are_qualifiers(after);
 }
 
-static void add(struct search *search, const char *text, const char *mangled,
-		const struct perch__elf_function *function)
+static void add_function(struct search *search, const char *text, const char *mangled,
+			 const struct perch__elf_function *function)
 {
 	struct perch__demangled *found = search->found;
 	const size_t length = strcspn(mangled, "@"); /* without the version */
@@ -113,7 +113,7 @@ static int visit(void *context, const char *name, const struct perch__elf_functi
 	text = demangle(search->machine, name);
 	clone = text ? strstr(text, " [clone ") : NULL;
 	if (text && has_name(text, search->name)) {
-		add(search, text, name, function);
+		add_function(search, text, name, function);
 	} else if (clone) {
 		*clone = '\0';
 		if (has_name(text, search->name))
@@ -227,7 +227,8 @@ static bool write_quoted(char *quoted, size_t size, const char *name)
 	return (size_t)snprintf(quoted, size, *text ? "'%s'" : "%s", name) < size;
 }
 
-static int suggest(void *context, const char *name, const struct perch__elf_function *function)
+static int suggest_demangled(void *context, const char *name,
+			     const struct perch__elf_function *function)
 {
 	struct suggesting *suggesting = context;
 	char *text = NULL, *parameters, quoted[sizeof(suggesting->suggestions->best[0].name)];
@@ -258,5 +259,5 @@ void perch__elf_suggest_demangled(const struct perch__elf *elf, const struct per
 					 .parameters = strchr(suggestions->word, '(') != NULL,
 					 .parts = strstr(suggestions->word, "::") != NULL };
 
-	perch__elf_visit_functions(elf, suggest, &suggesting);
+	perch__elf_visit_functions(elf, suggest_demangled, &suggesting);
 }

@@ -328,7 +328,7 @@ struct suggesting {
 
 /* A name of very different length is similar only if it begins with the word, which is cheap to
  * check before the edit distance. */
-static void suggest(void *context, const struct symbol *symbol)
+static void suggest_symbol(void *context, const struct symbol *symbol)
 {
 	struct suggesting *suggesting = context;
 	size_t length = strcspn(symbol->name, "@"), difference;
@@ -357,5 +357,5 @@ void perch__elf_suggest_functions(const struct perch__elf *elf,
 					 .suggestions = suggestions,
 					 .length = strlen(suggestions->word) };
 
-	visit_all(elf, suggest, &suggesting, NULL);
+	visit_all(elf, suggest_symbol, &suggesting, NULL);
 }

@@ -264,8 +264,8 @@ static int add_events(struct perch__parser *parser, const struct perch_pmu *pmu,
 	return 0;
 }
 
-static int resolve(struct perch__parser *parser, const char *pmu_name, size_t at,
-		   struct perch__probe_spec *probe, size_t first)
+static int resolve_probe(struct perch__parser *parser, const char *pmu_name, size_t at,
+			 struct perch__probe_spec *probe, size_t first)
 {
 	struct perch__usdt_site site[PERCH__USDT_SITES_MAX] = { { .offset = probe->offset } };
 	const struct perch_pmu *pmu;
@@ -300,7 +300,7 @@ int perch__parse_probe(struct perch__parser *parser, const char *keyword, size_t
 	probe->returns = keywords[which].returns;
 	rc = parse_spec(parser, &end, probe);
 	if (!rc)
-		rc = resolve(parser, keywords[which].pmu, at, probe, first);
+		rc = resolve_probe(parser, keywords[which].pmu, at, probe, first);
 	free(probe);
 	if (!rc)
 		perch__advance_to(parser, end);

@@ -64,7 +64,7 @@ static bool read_note(const struct perch__elf *elf, const unsigned char *bytes, 
 	return note->name;
 }
 
-static void suggest(struct perch__suggestions *suggestions, const struct note *note)
+static void suggest_probe(struct perch__suggestions *suggestions, const struct note *note)
 {
 	char name[128];
 
@@ -88,7 +88,7 @@ static int add_note(struct search *search, const struct note *note)
 
 	if (strcmp(note->provider, search->provider) || strcmp(note->name, search->name)) {
 		if (search->suggestions && search->suggested++ < SUGGEST_MAX)
-			suggest(search->suggestions, note);
+			suggest_probe(search->suggestions, note);
 		return 0;
 	}
 	if (!perch__elf_find_offset(search->elf, note->address + moved, true, &site.offset) ||

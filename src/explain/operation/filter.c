@@ -249,7 +249,7 @@ static bool check_next(struct perch__filter *filter, const char **at)
 	return true;
 }
 
-static void check(struct perch__filter *filter, const char *format)
+static void check_fields(struct perch__filter *filter, const char *format)
 {
 	const char *at = skip_blanks(filter->text);
 
@@ -324,7 +324,7 @@ void perch__check_filter_of(const struct perch__operation_case *o, struct perch_
 		return;
 	read_format(o, filter, format);
 	if (strncmp(filter->tracepoint, "ftrace:", 7)) /* ftrace:function has a parser of its own */
-		check(filter, format);
+		check_fields(filter, format);
 	list_fields(filter, format);
 	free(format);
 }

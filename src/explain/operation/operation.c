@@ -101,7 +101,7 @@ struct found {
 	bool has_alternatives; /* possible rules come before the certain one */
 };
 
-static void find(const struct perch__operation_case *o, bool fallback, struct found *found)
+static void find_rule(const struct perch__operation_case *o, bool fallback, struct found *found)
 {
 	for (const struct perch__operation_rule *rule = table_of(o->op->kind); rule->name; rule++) {
 		enum perch__match match;
@@ -207,9 +207,9 @@ static void explain(const struct perch__operation_case *o, struct perch_explanat
 		compose_anonymous(o, &explanation->finding[0]);
 		return;
 	}
-	find(o, false, &found);
+	find_rule(o, false, &found);
 	if (!found.nr)
-		find(o, true, &found);
+		find_rule(o, true, &found);
 	explanation->nr_findings = found.nr;
 	for (size_t i = 0; i < found.nr; i++)
 		compose(o, found.rule[i], &explanation->finding[i]);

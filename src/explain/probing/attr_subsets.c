@@ -37,7 +37,7 @@ static bool comes_before(const struct perch_attr_part *one, const struct perch_a
 	return one->rank >= other->rank;
 }
 
-static void add(struct perch__attr_subsets *subsets, const struct perch_attr_part *subset)
+static void add_subset(struct perch__attr_subsets *subsets, const struct perch_attr_part *subset)
 {
 	size_t at = subsets->nr++;
 
@@ -63,7 +63,7 @@ void perch__split_attr(struct perch__attr_subsets *subsets, const struct perch__
 	for (size_t i = 0; i < nr; i++)
 		if (is_removable(part[i].field, &c->attr) &&
 		    !needs_more_privilege(c, part[i].field->name))
-			add(subsets, &part[i]);
+			add_subset(subsets, &part[i]);
 }
 
 static void drop_samples(struct perch_attr *attr, uint64_t what)
