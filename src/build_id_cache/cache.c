@@ -285,7 +285,7 @@ static bool may_link(int fd, const struct stat *status)
 	       !strncmp(path, "/usr/", 5) && strncmp(path, "/usr/local/", 11);
 }
 
-static int copy(int in, int out)
+static int copy_file(int in, int out)
 {
 	size_t size = 1 << 18;
 	char *buffer = malloc(size);
@@ -345,7 +345,7 @@ static int add_file(int dir, enum perch_cached_file kind, int fd)
 			perch__new_file_discard(&file);
 			return 0;
 		}
-		rc = copy(fd, file.fd);
+		rc = copy_file(fd, file.fd);
 	}
 	/* other users may read what they could read before */
 	if (!rc && fchmod(file.fd, (status.st_mode & mode) | 0600))

@@ -225,7 +225,7 @@ static int add_to_entries(const struct group *group, size_t nr, size_t first)
 /* ---- batches ---- */
 
 /* Makes space for all addresses of the batch, and numbers the waiting ones. */
-static int prepare(struct perch_export *export)
+static int prepare_batch(struct perch_export *export)
 {
 	struct batch *batch = export->batch;
 	const uint32_t *numbers;
@@ -254,7 +254,7 @@ int perch__export_batch_flush(struct perch_export *export)
 	if (batch->failed)
 		return -ENOMEM;
 	batch->failed = true;
-	if (prepare(export))
+	if (prepare_batch(export))
 		return -ENOMEM;
 	first = export->nr_occurrences ? export->nr_occurrences - batch->nr : 0;
 	for (size_t at = 0; at < batch->nr; at += PERCH__CHAINS) {

@@ -54,7 +54,8 @@ static bool are_one(const struct perch_file_event *a, const struct perch_file_ev
 }
 
 /* Joins an event to one before it. Returns 0 or -ENOMEM. */
-static int join(struct perch_export *export, const struct perch_file_event *event, uint32_t index)
+static int join_event(struct perch_export *export, const struct perch_file_event *event,
+		      uint32_t index)
 {
 	char joined[EXPORT_EVENT_NAME];
 
@@ -82,7 +83,7 @@ int perch__export_events_open(struct perch_export *export)
 		return -ENOMEM;
 	export->nr_events = nr;
 	for (uint32_t i = 0; i < nr; i++)
-		if (join(export, event, i))
+		if (join_event(export, event, i))
 			return -ENOMEM;
 	return 0;
 }

@@ -32,7 +32,7 @@ struct event_sums {
 
 /* ---- sums ---- */
 
-static void add(struct sums *to, const struct sums *sums)
+static void add_sums(struct sums *to, const struct sums *sums)
 {
 	to->samples += sums->samples;
 	to->period += sums->period;
@@ -59,11 +59,11 @@ static void add_up(const struct perch_export *export, const struct export_tree *
 
 		if (entry->event != event)
 			continue;
-		add(&sums->all, &one);
+		add_sums(&sums->all, &one);
 		if (tree->leaf[i] == NO_INDEX)
 			continue;
-		add(&sums->self[tree->leaf[i]], &one);
-		add(&sums->total[tree->leaf[i]], &one);
+		add_sums(&sums->self[tree->leaf[i]], &one);
+		add_sums(&sums->total[tree->leaf[i]], &one);
 	}
 	for (size_t i = tree->nr_nodes; i--;) {
 		uint32_t parent = tree->node[i].parent;
@@ -72,10 +72,10 @@ static void add_up(const struct perch_export *export, const struct export_tree *
 		if (!sums->total[i].samples)
 			continue;
 		if (parent != NO_INDEX)
-			add(&sums->total[parent], &sums->total[i]);
-		add(&sums->function_self[function], &sums->self[i]);
+			add_sums(&sums->total[parent], &sums->total[i]);
+		add_sums(&sums->function_self[function], &sums->self[i]);
 		if (!is_recursive(tree, (uint32_t)i))
-			add(&sums->function_total[function], &sums->total[i]);
+			add_sums(&sums->function_total[function], &sums->total[i]);
 	}
 }
 

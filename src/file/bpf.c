@@ -65,7 +65,8 @@ static bool has_btf(const struct perch__bytes *bytes, uint32_t id)
 }
 
 /* Adds an element to a feature. Programs that would make it too large are left out. */
-static int add(struct bpf_writer *to, enum perch_feature feature, const void *data, size_t size)
+static int add_data(struct bpf_writer *to, enum perch_feature feature, const void *data,
+		    size_t size)
 {
 	struct perch_writer *writer = to->writer;
 	struct perch__bytes *bytes = &writer->feature[feature];
@@ -102,7 +103,7 @@ static int add_btf(struct bpf_writer *to, uint32_t id)
 
 		memcpy(element, head, sizeof(head));
 		memcpy(element + sizeof(head), btf.bytes, btf.size);
-		rc = add(to, PERCH_FEATURE_BPF_BTF, element, btf.size + sizeof(head));
+		rc = add_data(to, PERCH_FEATURE_BPF_BTF, element, btf.size + sizeof(head));
 	}
 	free(element);
 	free(owned);
@@ -122,7 +123,7 @@ static int add_program(struct bpf_writer *to, uint32_t id)
 	element = malloc(size);
 	if (element) {
 		perch__bpf_store(&program, element);
-		rc = add(to, PERCH_FEATURE_BPF_PROG_INFO, element, size);
+		rc = add_data(to, PERCH_FEATURE_BPF_PROG_INFO, element, size);
 	}
 	if (!rc)
 		rc = add_btf(to, program.info.btf);

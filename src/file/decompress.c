@@ -75,7 +75,7 @@ static struct perch__decompressor *get_decompressor(struct perch_reader *reader)
 	return decompressor;
 }
 
-static bool reserve(struct perch_reader *reader, uint64_t end)
+static bool reserve_bytes(struct perch_reader *reader, uint64_t end)
 {
 	size_t need = end + ZSTD_BLOCKSIZE_MAX;
 
@@ -112,7 +112,7 @@ static int decompress(struct perch_reader *reader, struct perch__decompressor *d
 		ZSTD_outBuffer out;
 		size_t rc;
 
-		if (!reserve(reader, *end))
+		if (!reserve_bytes(reader, *end))
 			return -ENOMEM;
 		out = (ZSTD_outBuffer){ .dst = reader->decompressed + *end,
 					.size = reader->decompressed_capacity - *end };

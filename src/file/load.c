@@ -71,7 +71,7 @@ static int map_at(struct perch_reader *reader, int fd, uint64_t base, uint64_t *
 	return read_copy(reader, fd, address, size, err);
 }
 
-static int reserve(struct perch_reader *reader, uint64_t extent, struct perch_error *err)
+static int reserve_extent(struct perch_reader *reader, uint64_t extent, struct perch_error *err)
 {
 	void *range =
 		mmap(NULL, extent, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -108,7 +108,7 @@ static int load_plain(struct perch_reader *reader, int fd, const struct stat *st
 	reader->nr_ranges = 1;
 	if (!reader->size)
 		return 0;
-	rc = reserve(reader, whole_pages(reader->size), err);
+	rc = reserve_extent(reader, whole_pages(reader->size), err);
 	return rc ? rc : map_at(reader, fd, 0, &reader->size, err);
 }
 
@@ -321,7 +321,7 @@ static int load_parts(struct perch_reader *reader, int directory, int header, st
 		reader->missing_files = parts->part[parts->nr - 1].number + 1 - parts->nr;
 	if (!reader->size)
 		return 0;
-	rc = reserve(reader, extent, err);
+	rc = reserve_extent(reader, extent, err);
 	if (!rc)
 		rc = map_at(reader, header, 0, &reader->size, err);
 	return rc ? rc : map_parts(reader, directory, parts, err);

@@ -101,7 +101,7 @@ static int push_run(struct sorter *sorter, struct run run)
 }
 
 /* Inserts entries[sorted..n) into entries[0..sorted), which are in order. */
-static void insert(struct perch__index_entry *entries, size_t sorted, size_t n)
+static void insert_entry(struct perch__index_entry *entries, size_t sorted, size_t n)
 {
 	for (size_t i = sorted; i < n; i++) {
 		struct perch__index_entry entry = entries[i];
@@ -121,11 +121,11 @@ static size_t next_run(struct perch__index_entry *entries, size_t n)
 		length++;
 	if (length >= least)
 		return length;
-	insert(entries, length, least);
+	insert_entry(entries, length, least);
 	return least;
 }
 
-static int sort(struct sorter *sorter, size_t nr)
+static int sort_entries(struct sorter *sorter, size_t nr)
 {
 	int rc = 0;
 
@@ -143,7 +143,7 @@ static int sort(struct sorter *sorter, size_t nr)
 int perch__index_sort(struct perch__index_entry *entries, size_t nr)
 {
 	struct sorter sorter = { .entries = entries };
-	int rc = sort(&sorter, nr);
+	int rc = sort_entries(&sorter, nr);
 
 	free(sorter.copy);
 	return rc;
@@ -307,7 +307,7 @@ static int sort_batch(struct perch_reader *reader)
 	struct sorter sorter = { .entries = sorted->entries,
 				 .copy = sorted->copy,
 				 .copy_capacity = sorted->copy_capacity };
-	int rc = sort(&sorter, sorted->nr);
+	int rc = sort_entries(&sorter, sorted->nr);
 
 	sorted->copy = sorter.copy;
 	sorted->copy_capacity = sorter.copy_capacity;

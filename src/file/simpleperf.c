@@ -33,7 +33,7 @@ static bool take_string(struct perch__view *view, struct perch__view *text)
 	return true;
 }
 
-static const char *copy(struct perch_reader *reader, const struct perch__view *text)
+static const char *copy_text(struct perch_reader *reader, const struct perch__view *text)
 {
 	return perch__reader_strndup(reader, (const char *)text->at, text->left);
 }
@@ -47,7 +47,7 @@ static bool add_function(struct perch_reader *reader, struct perch_recorded_file
 
 	*function = (struct perch_recorded_function){ .address = address,
 						      .size = size,
-						      .name = copy(reader, name) };
+						      .name = copy_text(reader, name) };
 	file->nr_functions += function->name != NULL;
 	return function->name;
 }
@@ -78,7 +78,7 @@ static int parse_file(struct perch_reader *reader, struct perch__view view,
 	    !perch__take_u64(&view, &file->address) || !perch__take_u32(&view, &nr) ||
 	    nr > view.left / LEAST_BYTES)
 		return -EBADMSG;
-	file->path = copy(reader, &text);
+	file->path = copy_text(reader, &text);
 	functions = new_functions(reader, file, nr);
 	if (!file->path || !functions)
 		return -ENOMEM;
@@ -175,7 +175,7 @@ static int set_field(struct perch_reader *reader, const struct field *field,
 
 	switch (field->number) {
 	case 1:
-		file->path = copy(reader, &view);
+		file->path = copy_text(reader, &view);
 		return file->path ? 0 : -ENOMEM;
 	case 2:
 		file->kind = field->value < PERCH_RECORDED_OTHER ? field->value

@@ -167,7 +167,7 @@ static bool has_free_space(int file)
 }
 
 /* Copies up to the end of the recording. Input that is not perf.data is refused at once. */
-static int copy(int from, int to, uint8_t *bytes, struct perch_error *err)
+static int copy_pipe(int from, int to, uint8_t *bytes, struct perch_error *err)
 {
 	struct scanner scanner = { .want = sizeof(scanner.head) };
 	uint64_t copied = 0, checked = 0;
@@ -200,7 +200,7 @@ int perch__spool(int from, struct perch_error *err)
 	if (file < 0)
 		return cannot_create(-file, err);
 	bytes = malloc(CHUNK);
-	rc = bytes ? copy(from, file, bytes, err)
+	rc = bytes ? copy_pipe(from, file, bytes, err)
 		   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				     "no memory to read piped input");
 	free(bytes);

@@ -91,7 +91,7 @@ static void advance(struct position *position, uint64_t size)
 }
 
 /* Copies bytes that the pieces have. */
-static void copy(struct position position, void *to, size_t size)
+static void copy_from(struct position position, void *to, size_t size)
 {
 	char *at = to;
 
@@ -121,7 +121,7 @@ static size_t whole_records(const struct iovec *iov, size_t bytes)
 		} start = { .following = 0 };
 		size_t left = bytes - whole;
 
-		copy(position, &start, left < sizeof(start) ? left : sizeof(start));
+		copy_from(position, &start, left < sizeof(start) ? left : sizeof(start));
 		/* the bytes of an AUX area are no part of the size of their record */
 		if (start.header.type != PERCH_RECORD_AUXTRACE)
 			start.following = 0;

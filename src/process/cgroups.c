@@ -17,14 +17,14 @@ static bool same_id(const void *cgroups, uint32_t index, const void *id)
 	return ((struct cgroup *const *)cgroups)[index]->id == *(const uint64_t *)id;
 }
 
-static uint32_t find(const struct perch_processes *processes, uint64_t id)
+static uint32_t find_cgroup(const struct perch_processes *processes, uint64_t id)
 {
 	return perch__hash_find(&processes->cgroups.by_id, perch__hash_integer(processes->seed, id),
 				same_id, processes->cgroups.cgroup, &id);
 }
 
 /* Returns the index of a new cgroup, or PERCH__HASH_NONE if out of memory. */
-static uint32_t add(struct perch_processes *processes, struct cgroup *cgroup)
+static uint32_t add_cgroup(struct perch_processes *processes, struct cgroup *cgroup)
 {
 	struct cgroups *cgroups = &processes->cgroups;
 
@@ -40,7 +40,7 @@ int perch__cgroups_apply(struct perch_processes *processes, const struct perch_r
 {
 	const struct perch_cgroup_record *from = &record->cgroup;
 	struct cgroups *cgroups = &processes->cgroups;
-	uint32_t index = find(processes, from->id);
+	uint32_t index = find_cgroup(processes, from->id);
 	size_t size = (size_t)from->path.length + 1;
 	struct cgroup *cgroup;
 
@@ -62,7 +62,7 @@ int perch__cgroups_apply(struct perch_processes *processes, const struct perch_r
 	cgroup->path[size - 1] = '\0';
 	if (index != PERCH__HASH_NONE) {
 		cgroups->cgroup[index] = cgroup;
-	} else if (add(processes, cgroup) == PERCH__HASH_NONE) {
+	} else if (add_cgroup(processes, cgroup) == PERCH__HASH_NONE) {
 		free(cgroup);
 		return -ENOMEM;
 	}
@@ -73,7 +73,7 @@ int perch__cgroups_apply(struct perch_processes *processes, const struct perch_r
 
 const char *perch_processes_cgroup_name(const struct perch_processes *processes, uint64_t id)
 {
-	uint32_t index = find(processes, id);
+	uint32_t index = find_cgroup(processes, id);
 
 	return index == PERCH__HASH_NONE || processes->cgroups.cgroup[index]->replaced
 		       ? NULL

@@ -165,8 +165,8 @@ static struct perch_dso *complete(struct perch_processes *processes, struct perc
 }
 
 /* Adds a DSO. first: the DSO of the same path, or NULL. */
-static struct perch_dso *add(struct perch_processes *processes, struct perch_dso *first,
-			     const struct key *key, enum perch_dso_kind kind)
+static struct perch_dso *add_dso(struct perch_processes *processes, struct perch_dso *first,
+				 const struct key *key, enum perch_dso_kind kind)
 {
 	struct perch_dso *dso = perch__dso_new(processes, key->path, key->length, kind);
 
@@ -202,7 +202,7 @@ static struct perch_dso *find_with_header(struct perch_processes *processes,
 	}
 	if (dso && !(key->mmap && dso->inode))
 		return complete(processes, dso, &with);
-	dso = add(processes, first, &with, kind);
+	dso = add_dso(processes, first, &with, kind);
 	if (dso)
 		dso->build_id_of_path = header;
 	return dso;
@@ -230,7 +230,7 @@ static struct perch_dso *find_or_add(struct perch_processes *processes, const st
 		return find_with_header(processes, first, key, kind);
 	if (first && !first->build_id_size && !first->inode)
 		return complete(processes, first, key);
-	return add(processes, first, key, kind);
+	return add_dso(processes, first, key, kind);
 }
 
 struct perch_dso *perch__dso_named(struct perch_processes *processes, const char *path,

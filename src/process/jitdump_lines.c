@@ -153,7 +153,7 @@ static int examine(struct perch_jitdump *jitdump)
 }
 
 /* Returns the last line at or before an offset in the code, or NULL. */
-static const struct jit_line *find(const struct jit_lines *lines, uint64_t offset)
+static const struct jit_line *find_lines(const struct jit_lines *lines, uint64_t offset)
 {
 	size_t low = 0, high = lines->nr;
 
@@ -185,9 +185,9 @@ int perch_jitdump_find_line(struct perch_jitdump *jitdump, uint64_t offset, cons
 	if (!function->lines)
 		return -ENOENT;
 	offset -= function->offset;
-	line = find(function->lines, offset);
+	line = find_lines(function->lines, offset);
 	if (!jitdump->right_lines) {
-		other = find(function->lines, offset + ELF_HEADER);
+		other = find_lines(function->lines, offset + ELF_HEADER);
 		if (jitdump->large_lines)
 			line = other;
 		else if (line &&

@@ -63,7 +63,7 @@ static void sift_down(struct jitdumps *jitdumps, size_t at)
 	all[at] = moved;
 }
 
-static void sort(struct jitdumps *jitdumps)
+static void sort_jitdumps(struct jitdumps *jitdumps)
 {
 	for (size_t at = jitdumps->nr / 2; at-- > 0;)
 		sift_down(jitdumps, at);
@@ -149,7 +149,7 @@ int perch_processes_advance(struct perch_processes *processes, uint64_t time)
 	if (rc || time < jitdumps->next_time)
 		return rc;
 	if (!jitdumps->sorted)
-		sort(jitdumps);
+		sort_jitdumps(jitdumps);
 	while (!rc && next_time(jitdumps->all[0]) <= time &&
 	       next_time(jitdumps->all[0]) != UINT64_MAX) {
 		rc = apply_change(processes, jitdumps->all[0]);

@@ -69,21 +69,21 @@ static struct node *writable_node(struct space *space, struct node *node)
 }
 
 /* Merges two trees. All maps of the first one are below those of the second one. */
-static struct node *join(struct space *space, struct node *first, struct node *second)
+static struct node *join_trees(struct space *space, struct node *first, struct node *second)
 {
 	if (!first || !second)
 		return first ? first : second;
 	if (first->priority >= second->priority) {
 		first = writable_node(space, first);
 		if (first)
-			first->right = join(space, first->right, second);
+			first->right = join_trees(space, first->right, second);
 		else
 			node_put(second);
 		return first;
 	}
 	second = writable_node(space, second);
 	if (second)
-		second->left = join(space, first, second->left);
+		second->left = join_trees(space, first, second->left);
 	else
 		node_put(first);
 	return second;
@@ -121,7 +121,7 @@ static void split(struct space *space, struct node *node, uint64_t at, struct no
 	}
 }
 
-static int insert(struct space *space, struct node **root, const struct map *map)
+static int insert_map(struct space *space, struct node **root, const struct map *map)
 {
 	struct node *before, *rest, *covered, *after;
 	struct map around = { 0 }, into = { 0 };
@@ -131,7 +131,7 @@ static int insert(struct space *space, struct node **root, const struct map *map
 	split(space, *root, map->start, &before, &rest, &around);
 	split(space, rest, map->end, &covered, &after, &into);
 	node_put(covered);
-	before = join(space, before, new_node(space, map));
+	before = join_trees(space, before, new_node(space, map));
 	/* a map that starts before the new one may end after it */
 	if (around.end > map->end) {
 		into = around;
@@ -139,22 +139,22 @@ static int insert(struct space *space, struct node **root, const struct map *map
 		into.start = map->end;
 	}
 	if (into.end > into.start)
-		before = join(space, before, new_node(space, &into));
-	*root = join(space, before, after);
+		before = join_trees(space, before, new_node(space, &into));
+	*root = join_trees(space, before, after);
 	return space->failed ? -ENOMEM : 0;
 }
 
 int perch__space_insert(struct space *space, const struct map *map)
 {
-	return insert(space, &space->root, map);
+	return insert_map(space, &space->root, map);
 }
 
 int perch__space_insert_code(struct space *space, const struct map *map)
 {
-	return insert(space, &space->code, map);
+	return insert_map(space, &space->code, map);
 }
 
-static const struct map *find(const struct node *node, uint64_t address)
+static const struct map *find_node(const struct node *node, uint64_t address)
 {
 	while (node && (address < node->map.start || address >= node->map.end))
 		node = address < node->map.start ? node->left : node->right;
@@ -163,7 +163,7 @@ static const struct map *find(const struct node *node, uint64_t address)
 
 const struct map *perch__space_find(const struct space *space, uint64_t address)
 {
-	return find(space->root, address);
+	return find_node(space->root, address);
 }
 
 static bool has_generated(const struct node *node, uint64_t start, uint64_t end)
@@ -184,7 +184,7 @@ bool perch__space_has_generated(const struct space *space, uint64_t start, uint6
 
 const struct map *perch__space_find_code(const struct space *space, uint64_t address)
 {
-	const struct map *map = find(space->code, address);
+	const struct map *map = find_node(space->code, address);
 
 	return map && map->dso ? map : NULL;
 }

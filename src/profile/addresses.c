@@ -124,8 +124,8 @@ void perch__addresses_number(struct perch_addresses *addresses, const struct add
 	set_addresses(addresses, before);
 }
 
-static uint32_t resolve(struct perch_addresses *addresses, struct perch_thread *thread,
-			unsigned cpumode, uint64_t ip)
+static uint32_t resolve_address(struct perch_addresses *addresses, struct perch_thread *thread,
+				unsigned cpumode, uint64_t ip)
 {
 	const struct address_key key = perch__address_key(addresses, thread, cpumode, ip);
 	size_t before = addresses->keys.nr;
@@ -164,7 +164,7 @@ uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_t
 
 	if (recent->ip == ip && recent->key == key)
 		return recent->number;
-	recent->number = resolve(addresses, thread, cpumode, ip);
+	recent->number = resolve_address(addresses, thread, cpumode, ip);
 	recent->key = recent->number == NO_NUMBER ? 0 : key;
 	recent->ip = ip;
 	return recent->number;

@@ -23,7 +23,7 @@ struct remainder {
 	struct flat flat;
 };
 
-static void clear(struct remainder *remainder)
+static void clear_remainder(struct remainder *remainder)
 {
 	free(remainder->address);
 	free(remainder->context);
@@ -269,6 +269,6 @@ int perch_profile_decay(struct perch_profile *profile, uint32_t numerator, uint3
 	rc = gather(&remainder, profile);
 	if (!rc)
 		use(profile, &remainder);
-	clear(&remainder);
+	clear_remainder(&remainder);
 	return rc ? no_memory(err) : 0;
 }

@@ -22,8 +22,8 @@ static struct count *find_other(struct flat *flat, uint32_t context, uint32_t ad
 	return &flat->other[at];
 }
 
-static void add(struct flat *flat, uint32_t address, uint32_t context, uint64_t period,
-		uint64_t samples)
+static void add_samples(struct flat *flat, uint32_t address, uint32_t context, uint64_t period,
+			uint64_t samples)
 {
 	struct count *count = &flat->first[address];
 
@@ -40,7 +40,7 @@ int perch__flat_add(struct perch_profile *profile, uint32_t address, uint32_t co
 {
 	if (perch__flat_reserve(profile->flat, (size_t)address + 1, 1))
 		return -ENOMEM;
-	add(profile->flat, address, context, period, profile->unit);
+	add_samples(profile->flat, address, context, period, profile->unit);
 	return 0;
 }
 
@@ -51,8 +51,8 @@ void perch__flat_add_batch(struct flat *flat, const struct batch *batch)
 	for (size_t i = 0; i < batch->nr; i++) {
 		if (i + AHEAD < batch->nr)
 			__builtin_prefetch(&flat->first[batch->number[i + AHEAD]], 1);
-		add(flat, batch->number[i], batch->sample[i].context, batch->sample[i].period,
-		    batch->unit);
+		add_samples(flat, batch->number[i], batch->sample[i].context,
+			    batch->sample[i].period, batch->unit);
 	}
 }
 
@@ -61,7 +61,7 @@ static int copy_count(struct flat *to, const struct count *count, uint32_t addre
 {
 	if (perch__flat_reserve(to, (size_t)address + 1, 1))
 		return -ENOMEM;
-	add(to, address, context, count->period, count->samples);
+	add_samples(to, address, context, count->period, count->samples);
 	return 0;
 }
 

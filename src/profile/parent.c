@@ -67,9 +67,9 @@ static uint32_t test(struct perch_addresses *addresses, struct matcher *matcher,
  * Finds the first function of a chain that matches: from the innermost one on, or from the
  * outermost one. Returns its result, NO_MATCH, or NO_NUMBER if out of memory. *at: its index.
  */
-static uint32_t find(struct perch_addresses *addresses, struct matcher *matcher,
-		     struct texts *named, struct perch_thread *thread, const struct chain *chain,
-		     bool outermost, size_t *at)
+static uint32_t find_match(struct perch_addresses *addresses, struct matcher *matcher,
+			   struct texts *named, struct perch_thread *thread,
+			   const struct chain *chain, bool outermost, size_t *at)
 {
 	for (size_t i = 0; i < chain->nr; i++) {
 		uint32_t address, result = NO_NUMBER;
@@ -112,7 +112,7 @@ int perch__ignore_callees(struct perch_addresses *addresses, struct matcher *mat
 			  struct perch_thread *thread, struct chain *chain, bool exact)
 {
 	size_t at;
-	uint32_t result = find(addresses, matcher, NULL, thread, chain, true, &at);
+	uint32_t result = find_match(addresses, matcher, NULL, thread, chain, true, &at);
 
 	if (result == NO_NUMBER)
 		return -ENOMEM;
@@ -149,8 +149,9 @@ static int parent_value(const struct sample *sample, uint64_t *value)
 {
 	struct perch_profile *profile = sample->profile;
 	size_t at;
-	uint32_t result = find(profile->addresses, &profile->parent, &profile->functions_named,
-			       sample->thread, sample->chain, profile->outermost_parent, &at);
+	uint32_t result = find_match(profile->addresses, &profile->parent,
+				     &profile->functions_named, sample->thread, sample->chain,
+				     profile->outermost_parent, &at);
 
 	*value = result == NO_MATCH ? 0 : result - FIRST_NAME + 1;
 	return result == NO_NUMBER ? -ENOMEM : 0;

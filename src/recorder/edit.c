@@ -12,8 +12,8 @@
 #include "internal.h"
 
 /* Returns a copy of the record, or NULL without memory. It is valid until the next one is made. */
-static char *add(struct recorder_edits *edits, size_t ring, size_t offset, const void *bytes,
-		 uint16_t size)
+static char *add_edit(struct recorder_edits *edits, size_t ring, size_t offset, const void *bytes,
+		      uint16_t size)
 {
 	struct recorder_edit *added;
 
@@ -64,7 +64,7 @@ const void *perch__recorder_edit_mapping(struct recorder_edits *edits, struct re
 
 	if (!file && header->misc == mapping->misc)
 		return bytes;
-	copy = add(edits, ring, offset, bytes, size);
+	copy = add_edit(edits, ring, offset, bytes, size);
 	if (!copy)
 		return bytes;
 	if (file) {
@@ -95,7 +95,7 @@ void perch__recorder_edit_in_place(struct recorder_ids *ids,
 	}
 }
 
-static size_t put(struct iovec *to, char *from, size_t size)
+static size_t put_piece(struct iovec *to, char *from, size_t size)
 {
 	if (!size)
 		return 0;
@@ -109,10 +109,11 @@ static size_t put_range(struct iovec *to, const struct iovec pieces[2], size_t f
 	size_t first = pieces[0].iov_len, nr = 0;
 
 	if (from < first)
-		nr = put(to, (char *)pieces[0].iov_base + from, (end < first ? end : first) - from);
+		nr = put_piece(to, (char *)pieces[0].iov_base + from,
+			       (end < first ? end : first) - from);
 	if (end > first) {
 		from = from > first ? from - first : 0;
-		nr += put(to + nr, (char *)pieces[1].iov_base + from, end - first - from);
+		nr += put_piece(to + nr, (char *)pieces[1].iov_base + from, end - first - from);
 	}
 	return nr;
 }
@@ -126,7 +127,7 @@ size_t perch__recorder_edits_splice(const struct recorder_edits *edits, size_t *
 		const struct recorder_edit *edit = &edits->edit[*next];
 
 		nr += put_range(to + nr, pieces, at, edit->offset);
-		nr += put(to + nr, edits->bytes + edit->at, edit->size);
+		nr += put_piece(to + nr, edits->bytes + edit->at, edit->size);
 		at = edit->offset + edit->size;
 	}
 	return nr + put_range(to + nr, pieces, at, bytes);

@@ -76,7 +76,7 @@ static int compare_pids(const void *a, const void *b)
 	return x->end < y->end ? -1 : x->end > y->end;
 }
 
-static struct ended *find(const struct ended_list *list, uint32_t pid)
+static struct ended *find_in_list(const struct ended_list *list, uint32_t pid)
 {
 	size_t low = 0, high = list->nr;
 
@@ -140,8 +140,8 @@ static bool mark_parents(const struct recorder_sideband *sideband, struct ended_
 			if (header_at(sideband, at)->type != PERCH_RECORD_FORK ||
 			    word_at(sideband, at, 0) == word_at(sideband, at, 1))
 				continue;
-			parent = find(list, word_at(sideband, at, 1));
-			child = find(list, word_at(sideband, at, 0));
+			parent = find_in_list(list, word_at(sideband, at, 1));
+			child = find_in_list(list, word_at(sideband, at, 0));
 			if (!parent || parent->needed || at > parent->end ||
 			    (child && !child->needed && at < child->end))
 				continue;
@@ -161,8 +161,9 @@ static void compact(struct recorder_sideband *sideband, const struct ended_list 
 
 	for (size_t at = 0; at < sideband->used; at += size) {
 		const struct perch_record_header *header = header_at(sideband, at);
-		const struct ended *ended =
-			is_of_process(header->type) ? find(list, word_at(sideband, at, 0)) : NULL;
+		const struct ended *ended = is_of_process(header->type)
+						    ? find_in_list(list, word_at(sideband, at, 0))
+						    : NULL;
 
 		size = header->size;
 		if (at == sideband->synthesized)

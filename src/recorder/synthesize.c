@@ -76,8 +76,8 @@ static int write_maps(struct output *output)
 
 /* The recording continues without records that cannot be made. Returns a negative errno if records
  * cannot be written. */
-static int check(struct output *output, int rc, const struct perch_error *err,
-		 enum perch_recorder_part part)
+static int check_output(struct output *output, int rc, const struct perch_error *err,
+			enum perch_recorder_part part)
 {
 	if (rc >= 0)
 		return 0;
@@ -177,7 +177,7 @@ static int write_processes(struct output *output, struct perch_synthesize_option
 		rc = perch_synthesize_targets(&targets, options, recorder->machine, write_records,
 					      output, &recorder->counts, &err);
 	perch_targets_clear(&targets);
-	return check(output, rc, &err, PERCH_RECORDER_PROCESSES);
+	return check_output(output, rc, &err, PERCH_RECORDER_PROCESSES);
 }
 
 /*
@@ -193,7 +193,7 @@ static int write_bpf_programs(struct output *output, struct perch_synthesize_opt
 
 	if (rc < 0 && !output->failed && err.kind == PERCH_ERROR_PRIVILEGE)
 		rc = 0;
-	rc = check(output, rc, &err, PERCH_RECORDER_BPF);
+	rc = check_output(output, rc, &err, PERCH_RECORDER_BPF);
 	if (rc >= 0 && recorder->output.writer)
 		rc = perch_writer_add_bpf_programs(recorder->output.writer, machine, output->err);
 	return rc;
@@ -208,15 +208,15 @@ static int write_others(struct output *output, struct perch_synthesize_options *
 	int rc = 0;
 
 	if (recorder->options.sampler.event.sideband & PERCH_SIDEBAND_CGROUP)
-		rc = check(output,
-			   perch_synthesize_cgroups(options, machine, write_records, output, NULL,
-						    &err),
-			   &err, PERCH_RECORDER_CGROUPS);
+		rc = check_output(output,
+				  perch_synthesize_cgroups(options, machine, write_records, output,
+							   NULL, &err),
+				  &err, PERCH_RECORDER_CGROUPS);
 	if (rc >= 0 && !recorder->options.no_kernel)
-		rc = check(output,
-			   perch_synthesize_kernel(options, machine, write_records, output, NULL,
-						   &err),
-			   &err, PERCH_RECORDER_KERNEL);
+		rc = check_output(output,
+				  perch_synthesize_kernel(options, machine, write_records, output,
+							  NULL, &err),
+				  &err, PERCH_RECORDER_KERNEL);
 	return rc < 0 || !perch__recorder_has_bpf(recorder) ? rc
 							    : write_bpf_programs(output, options);
 }
@@ -236,7 +236,7 @@ static int write_child(struct output *output, const struct perch_attr *attr)
 		return rc;
 	rc = perch_synthesize_process(child, &options, recorder->machine, write_records, output,
 				      NULL, &err);
-	return check(output, rc, &err, PERCH_RECORDER_NAMESPACES);
+	return check_output(output, rc, &err, PERCH_RECORDER_NAMESPACES);
 }
 
 int perch__recorder_synthesize(struct perch_recorder *recorder, struct perch_error *err)

@@ -28,7 +28,7 @@ struct text {
 	int rc;
 };
 
-static void append(struct text *text, const void *bytes, size_t size)
+static void append_bytes(struct text *text, const void *bytes, size_t size)
 {
 	if (!text->rc)
 		text->rc = PERCH__ARRAY_RESERVE(text->bytes, text->capacity, text->used + size);
@@ -40,17 +40,17 @@ static void append(struct text *text, const void *bytes, size_t size)
 
 static void append_u32(struct text *text, uint32_t value)
 {
-	append(text, &value, sizeof(value));
+	append_bytes(text, &value, sizeof(value));
 }
 
 static void append_u64(struct text *text, uint64_t value)
 {
-	append(text, &value, sizeof(value));
+	append_bytes(text, &value, sizeof(value));
 }
 
 static void append_string(struct text *text, const char *string)
 {
-	append(text, string, strlen(string) + 1);
+	append_bytes(text, string, strlen(string) + 1);
 }
 
 /*
@@ -72,7 +72,7 @@ static void append_file(struct text *text, const char *path)
 	if (got < 0)
 		text->rc = -errno;
 	append_u64(text, used);
-	append(text, buffer, used);
+	append_bytes(text, buffer, used);
 	if (fd >= 0)
 		close(fd);
 	free(buffer);
@@ -193,10 +193,10 @@ static void append_header(struct text *text, const char *tracefs)
 	char path[PATH_MAX];
 	uint8_t endian = !*(const uint8_t *)&probe, bytes_of_long = sizeof(long);
 
-	append(text, "\x17\x08\x44tracing", 10);
+	append_bytes(text, "\x17\x08\x44tracing", 10);
 	append_string(text, "0.6");
-	append(text, &endian, 1);
-	append(text, &bytes_of_long, 1);
+	append_bytes(text, &endian, 1);
+	append_bytes(text, &bytes_of_long, 1);
 	append_u32(text, (uint32_t)sysconf(_SC_PAGESIZE));
 	append_string(text, "header_page");
 	snprintf(path, sizeof(path), "%s/events/header_page", tracefs);

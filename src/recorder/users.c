@@ -20,7 +20,7 @@ static bool same_pid(const void *items, uint32_t index, const void *pid)
 	return ((const struct recorder_user *)items)[index].pid == *(const uint32_t *)pid;
 }
 
-static struct recorder_user *find(const struct recorder_users *users, uint32_t pid)
+static struct recorder_user *find_user(const struct recorder_users *users, uint32_t pid)
 {
 	uint32_t index = users->nr ? perch__hash_find(&users->table,
 						      perch__hash_integer(users->table.seed, pid),
@@ -31,7 +31,7 @@ static struct recorder_user *find(const struct recorder_users *users, uint32_t p
 }
 
 /* A process without memory for it, or above the limit, has no users in the file. */
-static struct recorder_user *add(struct recorder_users *users, uint32_t pid)
+static struct recorder_user *add_user(struct recorder_users *users, uint32_t pid)
 {
 	struct recorder_user *added;
 
@@ -48,7 +48,7 @@ static struct recorder_user *add(struct recorder_users *users, uint32_t pid)
 }
 
 /* Files of root need no record. */
-static void put(struct recorder_users *users, uint32_t pid, uid_t user)
+static void put_user(struct recorder_users *users, uint32_t pid, uid_t user)
 {
 	struct perch__user_record *record;
 
@@ -67,9 +67,9 @@ static void put(struct recorder_users *users, uint32_t pid, uid_t user)
 
 static void put_both(struct recorder_users *users, const struct recorder_user *user)
 {
-	put(users, user->pid, user->user[0]);
+	put_user(users, user->pid, user->user[0]);
 	if (user->user[1] != user->user[0])
-		put(users, user->pid, user->user[1]);
+		put_user(users, user->pid, user->user[1]);
 }
 
 /* Reads the users of a process that has ended: those of its ancestors. Returns 0 or -ESRCH. */
@@ -77,7 +77,7 @@ static int read_ancestor(const struct recorder_users *users, const struct record
 			 uid_t found[2])
 {
 	for (int i = 0; i < MAX_ANCESTORS && user && user->ppid; i++) {
-		const struct recorder_user *parent = find(users, user->ppid);
+		const struct recorder_user *parent = find_user(users, user->ppid);
 
 		if (!perch__process_users(user->ppid, found))
 			return 0;
@@ -111,9 +111,9 @@ static void update(struct recorder_users *users, struct recorder_user *user)
 
 static struct recorder_user *find_or_add(struct recorder_users *users, uint32_t pid)
 {
-	struct recorder_user *user = find(users, pid);
+	struct recorder_user *user = find_user(users, pid);
 
-	return user ? user : add(users, pid);
+	return user ? user : add_user(users, pid);
 }
 
 /* Their memory has no build id, and a jitdump has none. The kernel maps code of its own. */

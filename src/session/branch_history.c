@@ -53,7 +53,7 @@ static void put_word(struct history *history, uint64_t word)
 	history->words[history->nr_words++] = history->swapped ? __builtin_bswap64(word) : word;
 }
 
-static void put(struct history *history, uint8_t mode, uint64_t ip)
+static void put_address(struct history *history, uint8_t mode, uint64_t ip)
 {
 	if (history->nr == PERCH_MAX_CALL_CHAIN) {
 		history->cut = true;
@@ -82,7 +82,7 @@ static void put_caller(struct history *history, bool calls)
 
 	if (history->is_return && ip && !(calls && mode == PERCH_MISC_USER))
 		ip--;
-	put(history, mode, ip);
+	put_address(history, mode, ip);
 	next_caller(history, mode);
 }
 
@@ -152,10 +152,10 @@ static void put_branches(struct history *history, const struct perch_record *rec
 
 		/* no instruction ran between a branch and a sample at its target */
 		if (IS_ADDRESS(to) && !(i == 0 && to == history->last))
-			put(history, mode_of(record, to), to);
+			put_address(history, mode_of(record, to), to);
 		if (!IS_ADDRESS(from))
 			continue;
-		put(history, mode_of(record, from), from);
+		put_address(history, mode_of(record, from), from);
 		if (is_call_of_caller(history, from))
 			next_caller(history, history->caller.cpumode);
 	}
@@ -176,7 +176,7 @@ size_t perch__branch_history(const struct perch_record *record, bool calls, uint
 	perch_chain_init(&history.recorded, record);
 	next_caller(&history, mode);
 	/* readers of the chain take the sampled address to be before it if it is not in it */
-	put(&history, mode, ip);
+	put_address(&history, mode, ip);
 	if (history.has_caller && history.caller.cpumode == mode && history.caller.ip == ip)
 		next_caller(&history, mode);
 	/* user code ran before the kernel did, and branches of the kernel are not recorded */

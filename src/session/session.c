@@ -55,8 +55,8 @@ static __attribute__((noinline)) int apply_to_processes(struct perch_session *se
 			       "no memory for the processes of the recording");
 }
 
-static int apply(struct perch_session *session, const struct perch_record *record,
-		 struct perch_error *err)
+static int apply_record(struct perch_session *session, const struct perch_record *record,
+			struct perch_error *err)
 {
 	struct perch_session_stats *stats = &session->stats;
 
@@ -128,7 +128,7 @@ static int next_record(struct perch_session *session, struct perch_record *recor
 			perch__use_branch_history(session, record);
 		return rc < 0 ? rc : 1;
 	}
-	rc = apply(session, record, err);
+	rc = apply_record(session, record, err);
 	return rc ? rc : 1;
 }
 
@@ -178,9 +178,9 @@ bool perch_session_has_calls(const struct perch_session *session,
 typedef int add_chain(struct perch_addresses *addresses, struct perch_thread *thread,
 		      const struct perch_record *record, uint32_t *numbers, size_t max);
 
-static inline int resolve(struct perch_session *session, const struct perch_record *record,
-			  add_chain *add, struct perch_session_sample *sample,
-			  struct perch_error *err)
+static inline int resolve_sample(struct perch_session *session, const struct perch_record *record,
+				 add_chain *add, struct perch_session_sample *sample,
+				 struct perch_error *err)
 {
 	struct perch_thread *thread;
 	int nr;
@@ -207,13 +207,13 @@ static inline int resolve(struct perch_session *session, const struct perch_reco
 int perch_session_resolve(struct perch_session *session, const struct perch_record *record,
 			  struct perch_session_sample *sample, struct perch_error *err)
 {
-	return resolve(session, record, perch_addresses_outer_chain, sample, err);
+	return resolve_sample(session, record, perch_addresses_outer_chain, sample, err);
 }
 
 int perch_session_add_chain(struct perch_session *session, const struct perch_record *record,
 			    struct perch_session_sample *sample, struct perch_error *err)
 {
-	return resolve(session, record, perch_addresses_add_chain, sample, err);
+	return resolve_sample(session, record, perch_addresses_add_chain, sample, err);
 }
 
 int perch_session_number_chains(struct perch_session *session, const uint32_t **numbers,

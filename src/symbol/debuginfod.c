@@ -107,7 +107,7 @@ void perch__debuginfod_set_progress(struct debuginfod *debuginfod,
 	debuginfod->context = context;
 }
 
-static void load(void)
+static void load_debuginfod(void)
 {
 	const struct perch__function functions[] = {
 		{ "debuginfod_begin", &library.begin },
@@ -156,13 +156,13 @@ static int on_progress(struct client *client, long done, long total)
 }
 
 /* Makes the client at the first use. */
-static bool prepare(struct debuginfod *debuginfod)
+static bool prepare_client(struct debuginfod *debuginfod)
 {
 	static once_flag once = ONCE_FLAG_INIT;
 
 	if (debuginfod->stopped || debuginfod->client)
 		return !debuginfod->stopped;
-	call_once(&once, load);
+	call_once(&once, load_debuginfod);
 	if (library.ready)
 		debuginfod->client = library.begin();
 	if (!debuginfod->client) {
@@ -182,7 +182,7 @@ static int ask(struct debuginfod *debuginfod, const struct perch_dso *dso,
 {
 	int fd;
 
-	if (!prepare(debuginfod))
+	if (!prepare_client(debuginfod))
 		return -ECANCELED;
 	debuginfod->dso = dso;
 	debuginfod->bytes = debuginfod->enough = 0;

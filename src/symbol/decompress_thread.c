@@ -72,7 +72,7 @@ static void work(struct decompress_thread *thread, struct decompress_job *job)
 	pthread_cond_signal(&thread->done);
 }
 
-static void *run(void *context)
+static void *decompress_all(void *context)
 {
 	struct decompress_thread *thread = context;
 
@@ -126,8 +126,9 @@ struct decompress_job *perch__decompress_start(struct decompress_thread *thread,
 	if (perch__is_forked(thread->process))
 		return NULL;
 	if (!thread->started)
-		thread->started = part->to_size >= LEAST_BYTES &&
-				  perch__start_thread(&thread->thread, run, thread, false);
+		thread->started =
+			part->to_size >= LEAST_BYTES &&
+			perch__start_thread(&thread->thread, decompress_all, thread, false);
 	job = thread->started ? perch__calloc(1, sizeof(*job)) : NULL;
 	if (!job)
 		return NULL;

@@ -100,7 +100,7 @@ static void permute(struct entry *entry, struct key *sorted, size_t nr)
 	}
 }
 
-static int sort(struct table *table)
+static int sort_entries(struct table *table)
 {
 	struct key *keys, *spare;
 	int rc = -ENOMEM;
@@ -265,7 +265,7 @@ static void link_parents(struct table *table)
 
 int perch__table_finish(struct table *table)
 {
-	if (sort(table))
+	if (sort_entries(table))
 		return -ENOMEM;
 	drop_inner_labels(table);
 	end_symbols(table);

@@ -516,7 +516,7 @@ static bool moves(uint8_t opcode)
 }
 
 /* Runs a program up to the address. Returns false if it is damaged. */
-static bool run(struct machine *machine, const struct cursor *program)
+static bool run_program(struct machine *machine, const struct cursor *program)
 {
 	struct cursor *cursor = &machine->cursor;
 	struct cfi_rule unused = { 0 };
@@ -583,13 +583,13 @@ int perch__cfi_find(const struct cfi *cfi, const struct architecture *architectu
 	machine.nr_remembered = 0;
 	machine.at = start;
 	machine.address = UINT64_MAX;
-	if (!run(&machine, &common.program))
+	if (!run_program(&machine, &common.program))
 		return -EBADMSG;
 	machine.initial = *rules;
 	machine.at = start;
 	machine.address = address;
 	rules->end = end;
-	if (entry.cursor.failed || !run(&machine, &entry.cursor))
+	if (entry.cursor.failed || !run_program(&machine, &entry.cursor))
 		return -EBADMSG;
 	rules->end = rules->end < end ? rules->end : end;
 	rules->return_register = (uint8_t)common.return_register;

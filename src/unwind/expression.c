@@ -213,7 +213,7 @@ static enum outcome stack_operation(struct machine *machine, uint8_t op)
 	}
 }
 
-static enum outcome run(struct machine *machine, uint8_t op)
+static enum outcome run_operation(struct machine *machine, uint8_t op)
 {
 	switch (op) {
 	case DW_OP_nop:
@@ -268,7 +268,7 @@ enum outcome perch__expression_evaluate(const struct expression *expression,
 		if (done >= MAX_OPERATIONS || !*left)
 			return INVALID;
 		--*left;
-		outcome = run(&machine, *machine.cursor.at++);
+		outcome = run_operation(&machine, *machine.cursor.at++);
 		if (outcome != FOUND || machine.cursor.failed)
 			return outcome == FOUND ? INVALID : outcome;
 	}

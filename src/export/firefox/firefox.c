@@ -257,7 +257,7 @@ static uint64_t first_time(const struct perch_export *export)
 	return first;
 }
 
-static int prepare(struct firefox *firefox)
+static int prepare_tables(struct firefox *firefox)
 {
 	struct perch_export *export = firefox->export;
 	size_t nr_written;
@@ -313,7 +313,7 @@ int perch__export_firefox(struct perch_export *export, FILE *out, struct perch_e
 	int error;
 
 	if (!rc)
-		rc = prepare(&firefox);
+		rc = prepare_tables(&firefox);
 	if (!rc)
 		rc = put_file(&firefox);
 	rc = perch__json_file_close(&firefox.file, rc, err);

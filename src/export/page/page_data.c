@@ -53,7 +53,7 @@ struct block {
 	bool failed; /* out of memory */
 };
 
-static void put(struct block *block, uint64_t number)
+static void put_number(struct block *block, uint64_t number)
 {
 	if (PERCH__ARRAY_RESERVE(block->byte, block->capacity, block->nr + 10)) {
 		block->failed = true;
@@ -75,10 +75,10 @@ static void put_bytes(struct block *block, const char *bytes, size_t nr)
 }
 
 /* Writes a column of a table: expression is evaluated for each i. */
-#define PUT_COLUMN(block, nr, expression)           \
-	do {                                        \
-		for (size_t i = 0; i < (nr); i++)   \
-			put((block), (expression)); \
+#define PUT_COLUMN(block, nr, expression)                  \
+	do {                                               \
+		for (size_t i = 0; i < (nr); i++)          \
+			put_number((block), (expression)); \
 	} while (0)
 
 /* ---- tables ---- */
@@ -90,28 +90,28 @@ static void put_texts(struct block *block, const struct page *page, uint32_t *nu
 
 	for (size_t at = 0; at < page->nr_bytes; at += strlen(page->text + at) + 1)
 		number[at] = nr++;
-	put(block, page->nr_bytes);
+	put_number(block, page->nr_bytes);
 	put_bytes(block, page->text, page->nr_bytes);
 }
 
 static void put_tables(struct block *block, const struct page *page, const uint32_t *number)
 {
-	put(block, number[page->title]);
-	put(block, number[page->old_title]);
-	put(block, page->nr_notes);
+	put_number(block, number[page->title]);
+	put_number(block, number[page->old_title]);
+	put_number(block, page->nr_notes);
 	PUT_COLUMN(block, page->nr_notes, number[page->note[i]]);
-	put(block, page->nr_events);
+	put_number(block, page->nr_events);
 	PUT_COLUMN(block, page->nr_events, number[page->event[i].name]);
 	PUT_COLUMN(block, page->nr_events, page->event[i].is_clock);
-	put(block, page->nr_threads);
+	put_number(block, page->nr_threads);
 	PUT_COLUMN(block, page->nr_threads, page->thread[i].pid);
 	PUT_COLUMN(block, page->nr_threads, page->thread[i].tid);
 	PUT_COLUMN(block, page->nr_threads, number[page->thread[i].comm]);
-	put(block, page->nr_functions);
+	put_number(block, page->nr_functions);
 	PUT_COLUMN(block, page->nr_functions, number[page->function[i].name]);
 	PUT_COLUMN(block, page->nr_functions, number[page->function[i].dso]);
 	PUT_COLUMN(block, page->nr_functions, page->function[i].kind);
-	put(block, page->nr_locations);
+	put_number(block, page->nr_locations);
 	PUT_COLUMN(block, page->nr_locations, page->location[i].function);
 	PUT_COLUMN(block, page->nr_locations, number[page->location[i].file]);
 	PUT_COLUMN(block, page->nr_locations, page->location[i].line);
@@ -120,13 +120,13 @@ static void put_tables(struct block *block, const struct page *page, const uint3
 /* Writes the nodes but the root. Each is a child of the node before it or of a parent of that. */
 static void put_nodes(struct block *block, const struct page *page)
 {
-	put(block, page->nr_nodes - 1);
+	put_number(block, page->nr_nodes - 1);
 	for (size_t i = 1; i < page->nr_nodes; i++) {
 		uint32_t levels = 0;
 
 		for (size_t at = i - 1; at != page->node[i].parent; at = page->node[at].parent)
 			levels++;
-		put(block, levels);
+		put_number(block, levels);
 	}
 	PUT_COLUMN(block, page->nr_nodes - 1, page->node[i + 1].location);
 }
@@ -136,7 +136,7 @@ static void put_entries(struct block *block, const struct page *page)
 	const struct page_entry *entry = page->entry;
 	size_t nr = page->nr_entries;
 
-	put(block, nr);
+	put_number(block, nr);
 	PUT_COLUMN(block, nr, entry[i].node - (i ? entry[i - 1].node : 0));
 	PUT_COLUMN(block, nr, entry[i].thread);
 	PUT_COLUMN(block, nr, 2 * entry[i].event + entry[i].old);
@@ -258,17 +258,17 @@ static void put_groups(struct block *block, const struct groups *groups, const s
 	const struct group *group = groups->group;
 	size_t at = 0;
 
-	put(block, groups->flags);
-	put(block, page->digits);
-	put(block, groups->first);
-	put(block, groups->duration);
-	put(block, groups->slices);
+	put_number(block, groups->flags);
+	put_number(block, page->digits);
+	put_number(block, groups->first);
+	put_number(block, groups->duration);
+	put_number(block, groups->slices);
 	for (size_t i = 0; i < page->nr_entries; i++) {
 		size_t start = at;
 
 		while (at < groups->nr && group[at].entry == i)
 			at++;
-		put(block, at - start);
+		put_number(block, at - start);
 	}
 	PUT_COLUMN(block, groups->nr,
 		   group[i].slice -
@@ -287,7 +287,7 @@ static int put_block(struct block *block, const struct page *page)
 	int rc = number ? make_groups(&groups, page) : -ENOMEM;
 
 	if (!rc) {
-		put(block, VERSION);
+		put_number(block, VERSION);
 		put_texts(block, page, number);
 		put_tables(block, page, number);
 		put_nodes(block, page);

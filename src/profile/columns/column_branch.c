@@ -4,7 +4,7 @@
 
 #include "profile/internal.h"
 
-static int store(uint64_t *value, uint64_t number)
+static int store_value(uint64_t *value, uint64_t number)
 {
 	*value = number;
 	return 0;
@@ -12,12 +12,12 @@ static int store(uint64_t *value, uint64_t number)
 
 static int from_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->from);
+	return store_value(value, sample->from);
 }
 
 static int to_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->to);
+	return store_value(value, sample->to);
 }
 
 /* ---- ends: the value is a frame, and is shown as in the columns dso, sym and srcline ---- */
@@ -126,9 +126,9 @@ enum { PREDICTED, MISPREDICTED, UNKNOWN };
 
 static int mispredict_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->branch->predicted ? PREDICTED
-			    : sample->branch->mispred ? MISPREDICTED
-						      : UNKNOWN);
+	return store_value(value, sample->branch->predicted ? PREDICTED
+				  : sample->branch->mispred ? MISPREDICTED
+							    : UNKNOWN);
 }
 
 static const char *mispredict_text(struct perch_profile *profile, const struct cell *cell,
@@ -147,7 +147,7 @@ const struct perch_column_methods perch__column_mispredict = { .value = mispredi
 
 static int cycles_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->branch->cycles);
+	return store_value(value, sample->branch->cycles);
 }
 
 /* 0 is unknown. */
@@ -166,7 +166,7 @@ const struct perch_column_methods perch__column_cycles = { .value = cycles_value
 
 static int in_tx_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->branch->in_tx);
+	return store_value(value, sample->branch->in_tx);
 }
 
 static const char *in_tx_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
@@ -183,7 +183,7 @@ const struct perch_column_methods perch__column_in_tx = { .value = in_tx_value,
 
 static int abort_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->branch->abort);
+	return store_value(value, sample->branch->abort);
 }
 
 static const char *abort_text(struct perch_profile *profile, const struct cell *cell, char *buffer,

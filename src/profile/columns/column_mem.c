@@ -5,7 +5,7 @@
 #include <perch/fields.h>
 #include "profile/internal.h"
 
-static int store(uint64_t *value, uint64_t number)
+static int store_value(uint64_t *value, uint64_t number)
 {
 	*value = number;
 	return 0;
@@ -36,7 +36,7 @@ static int level_value(const struct sample *sample, uint64_t *value)
 	part.mem_lvl_num = all.mem_lvl_num;
 	part.mem_remote = all.mem_remote;
 	part.mem_hops = all.mem_hops;
-	return store(value, part.val);
+	return store_value(value, part.val);
 }
 
 static int snoop_value(const struct sample *sample, uint64_t *value)
@@ -45,7 +45,7 @@ static int snoop_value(const struct sample *sample, uint64_t *value)
 
 	part.mem_snoop = all.mem_snoop;
 	part.mem_snoopx = all.mem_snoopx;
-	return store(value, part.val);
+	return store_value(value, part.val);
 }
 
 static int tlb_value(const struct sample *sample, uint64_t *value)
@@ -53,7 +53,7 @@ static int tlb_value(const struct sample *sample, uint64_t *value)
 	union perch_mem_data_src part = { .val = 0 };
 
 	part.mem_dtlb = source_of(sample).mem_dtlb;
-	return store(value, part.val);
+	return store_value(value, part.val);
 }
 
 static int lock_value(const struct sample *sample, uint64_t *value)
@@ -61,7 +61,7 @@ static int lock_value(const struct sample *sample, uint64_t *value)
 	union perch_mem_data_src part = { .val = 0 };
 
 	part.mem_lock = source_of(sample).mem_lock;
-	return store(value, part.val);
+	return store_value(value, part.val);
 }
 
 static int blocked_value(const struct sample *sample, uint64_t *value)
@@ -69,7 +69,7 @@ static int blocked_value(const struct sample *sample, uint64_t *value)
 	union perch_mem_data_src part = { .val = 0 };
 
 	part.mem_blk = source_of(sample).mem_blk;
-	return store(value, part.val);
+	return store_value(value, part.val);
 }
 
 #define PART(column, part, function)                                                               \

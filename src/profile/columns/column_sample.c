@@ -10,7 +10,7 @@ static bool has(const struct sample *sample, uint64_t bit)
 	return sample->record->parse_info->sample_type & bit;
 }
 
-static int store(uint64_t *value, uint64_t number)
+static int store_value(uint64_t *value, uint64_t number)
 {
 	*value = number;
 	return 0;
@@ -22,7 +22,7 @@ static int time_value(const struct sample *sample, uint64_t *value)
 {
 	uint64_t time = has(sample, PERCH_SAMPLE_TIME) ? sample->record->sample.time : 0;
 
-	return store(value, time - time % sample->profile->time_quantum);
+	return store_value(value, time - time % sample->profile->time_quantum);
 }
 
 static const char *time_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
@@ -47,8 +47,8 @@ static int socket_value(const struct sample *sample, uint64_t *value)
 	uint32_t cpu = sample->record->sample.cpu;
 
 	if (!has(sample, PERCH_SAMPLE_CPU) || cpu >= profile->nr_sockets)
-		return store(value, UINT32_MAX);
-	return store(value, profile->socket[cpu]);
+		return store_value(value, UINT32_MAX);
+	return store_value(value, profile->socket[cpu]);
 }
 
 static const char *socket_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
@@ -66,7 +66,7 @@ const struct perch_column_methods perch__column_socket = { .value = socket_value
 
 static int parallelism_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, perch_processes_parallelism(sample->profile->processes));
+	return store_value(value, perch_processes_parallelism(sample->profile->processes));
 }
 
 static const char *parallelism_text(struct perch_profile *profile, const struct cell *cell,
@@ -84,7 +84,7 @@ const struct perch_column_methods perch__column_parallelism = { .value = paralle
 
 static int cgroup_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->record->sample.cgroup);
+	return store_value(value, sample->record->sample.cgroup);
 }
 
 static const char *cgroup_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
@@ -112,7 +112,7 @@ static int namespace_value(const struct sample *sample, uint64_t *value)
 	perch_thread_cgroup_namespace(sample->thread, &link);
 	namespaces->width = 2;
 	number = perch__tuples_add(namespaces, (uint64_t[]){ link.dev, link.ino });
-	return number == NO_NUMBER ? -ENOMEM : store(value, number);
+	return number == NO_NUMBER ? -ENOMEM : store_value(value, number);
 }
 
 static int namespace_compare(struct perch_profile *profile, const struct cell *a,
@@ -151,20 +151,22 @@ static union perch_sample_weight weight_of(const struct sample *sample)
 static int weight_value(const struct sample *sample, uint64_t *value)
 {
 	if (sample->branch)
-		return store(value, sample->branch->cycles ? sample->branch->cycles : 1);
-	return store(value, has(sample, PERCH_SAMPLE_WEIGHT_STRUCT)
-				    ? weight_of(sample).var1_dw
-				    : sample->record->sample.weight);
+		return store_value(value, sample->branch->cycles ? sample->branch->cycles : 1);
+	return store_value(value, has(sample, PERCH_SAMPLE_WEIGHT_STRUCT)
+					  ? weight_of(sample).var1_dw
+					  : sample->record->sample.weight);
 }
 
 static int latency_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, has(sample, PERCH_SAMPLE_WEIGHT_STRUCT) ? weight_of(sample).var2_w : 0);
+	return store_value(value,
+			   has(sample, PERCH_SAMPLE_WEIGHT_STRUCT) ? weight_of(sample).var2_w : 0);
 }
 
 static int stage_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, has(sample, PERCH_SAMPLE_WEIGHT_STRUCT) ? weight_of(sample).var3_w : 0);
+	return store_value(value,
+			   has(sample, PERCH_SAMPLE_WEIGHT_STRUCT) ? weight_of(sample).var3_w : 0);
 }
 
 /* Of all samples of the row, which have the same value. */
@@ -190,7 +192,7 @@ const struct perch_column_methods perch__column_p_stage_cyc = { .value = stage_v
 
 static int transaction_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->record->sample.transaction);
+	return store_value(value, sample->record->sample.transaction);
 }
 
 static const char *transaction_text(struct perch_profile *profile, const struct cell *cell,
@@ -209,7 +211,7 @@ const struct perch_column_methods perch__column_transaction = { .value = transac
 
 static int ip_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->record->sample.ip);
+	return store_value(value, sample->record->sample.ip);
 }
 
 /* As in perf, with the mode of the instruction, which is in the highest bits: physical addresses
@@ -220,7 +222,7 @@ static int physical_value(const struct sample *sample, uint64_t *value)
 {
 	uint64_t mode = sample->record->misc & PERCH_MISC_CPUMODE_MASK;
 
-	return store(value, sample->record->sample.phys_addr | mode << MODE_SHIFT);
+	return store_value(value, sample->record->sample.phys_addr | mode << MODE_SHIFT);
 }
 
 static uint64_t physical_number(uint64_t value)
@@ -258,12 +260,12 @@ const struct perch_column_methods perch__column_phys_daddr = { .value = physical
 
 static int code_page_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->record->sample.code_page_size);
+	return store_value(value, sample->record->sample.code_page_size);
 }
 
 static int data_page_value(const struct sample *sample, uint64_t *value)
 {
-	return store(value, sample->record->sample.data_page_size);
+	return store_value(value, sample->record->sample.data_page_size);
 }
 
 static const char *size_text(struct perch_profile *profile, const struct cell *cell, char *buffer,

@@ -227,7 +227,7 @@ static uint32_t parse_list(struct parser *parser, enum node_kind kind)
 			     : add_node(parser, (struct node){ .kind = kind, .first = first });
 }
 
-static int parse(struct filter_expression *expression, struct perch_error *err)
+static int parse_expression(struct filter_expression *expression, struct perch_error *err)
 {
 	struct parser parser = { .expression = expression, .at = expression->text, .err = err };
 
@@ -361,9 +361,10 @@ static void list_fields(const struct perch_tracepoint_format *const *formats, si
 	perch_error_remedy(err, "Fields of %.60s are %s", clean, text);
 }
 
-static int refuse(const struct filter_expression *expression, const struct comparison *comparison,
-		  const struct perch_tracepoint_format *const *formats, const char *reason,
-		  struct perch_error *err)
+static int refuse_comparison(const struct filter_expression *expression,
+			     const struct comparison *comparison,
+			     const struct perch_tracepoint_format *const *formats,
+			     const char *reason, struct perch_error *err)
 {
 	struct perch_error ignored;
 
@@ -408,7 +409,7 @@ static int find_fields(struct filter_expression *expression, size_t number,
 		if (!*reason)
 			reason = why;
 	}
-	return found ? 0 : refuse(expression, comparison, formats, reason, err);
+	return found ? 0 : refuse_comparison(expression, comparison, formats, reason, err);
 }
 
 static int find_all_fields(struct filter_expression *expression,
@@ -453,7 +454,7 @@ int perch__filter_expression_new(struct filter_expression **result, const char *
 				       "no memory for a filter");
 	}
 	expression->nr_events = nr;
-	rc = parse(expression, err);
+	rc = parse_expression(expression, err);
 	if (!rc)
 		rc = find_all_fields(expression, formats, err);
 	if (rc)

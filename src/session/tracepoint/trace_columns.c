@@ -245,8 +245,8 @@ static int find_of_event(struct perch_trace_columns *columns, const char *name,
 }
 
 /* Finds the columns of a name, which is changed. */
-static int find(struct perch_trace_columns *columns, char *name, size_t *nr,
-		struct perch_error *err)
+static int find_column(struct perch_trace_columns *columns, char *name, size_t *nr,
+		       struct perch_error *err)
 {
 	char *field = strchr(name, '.'), *option;
 	bool raw = false;
@@ -287,7 +287,7 @@ int perch_trace_columns_find(struct perch_trace_columns *columns, const char *na
 	*nr = 0;
 	if (!copy)
 		return no_memory(err);
-	rc = find(columns, copy, nr, err);
+	rc = find_column(columns, copy, nr, err);
 	free(copy);
 	*found = columns->found;
 	return rc;

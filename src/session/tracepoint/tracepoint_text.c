@@ -268,8 +268,8 @@ static bool same_format(const void *prepared, uint32_t index, const void *format
 }
 
 /* Lets the library parse the format if it is harmless. Returns 0 or -ENOMEM. */
-static int parse(struct tracepoint_texts *texts, const struct perch_tracepoint_text *text,
-		 struct prepared *prepared)
+static int parse_format(struct tracepoint_texts *texts, const struct perch_tracepoint_text *text,
+			struct prepared *prepared)
 {
 	bool no_memory;
 	char *checked = perch__print_format_text(prepared->format, text->system, &no_memory);
@@ -286,9 +286,9 @@ static int parse(struct tracepoint_texts *texts, const struct perch_tracepoint_t
 }
 
 /* Finds what is known of a format, or prepares it. Returns NULL if out of memory. */
-static const struct prepared *prepare(struct tracepoint_texts *texts,
-				      const struct perch_tracepoint_text *text,
-				      const struct perch_tracepoint_format *format)
+static const struct prepared *prepare_format(struct tracepoint_texts *texts,
+					     const struct perch_tracepoint_text *text,
+					     const struct perch_tracepoint_format *format)
 {
 	uint64_t hash = perch__hash_integer(texts->by_format.seed, (uintptr_t)format);
 	uint32_t index =
@@ -301,7 +301,7 @@ static const struct prepared *prepare(struct tracepoint_texts *texts,
 	if (!prepared)
 		return NULL;
 	prepared->format = format;
-	if (!parse(texts, text, prepared) &&
+	if (!parse_format(texts, text, prepared) &&
 	    !perch__hash_add(&texts->by_format, hash, texts->nr - 1))
 		return prepared;
 	free(prepared->loses_sign);
@@ -341,7 +341,7 @@ static bool is_complete(const struct perch_tracepoint_format *format,
 }
 
 /* Prints by the library. Returns false if it cannot. */
-static bool print(struct tracepoint_texts *texts, const struct perch_record *record)
+static bool print_record(struct tracepoint_texts *texts, const struct perch_record *record)
 {
 	struct tep_record whole = { .data = texts->raw };
 
@@ -369,12 +369,12 @@ int perch__tracepoint_text(struct tracepoint_texts **texts, struct perch_reader 
 		return print_fields(format, record, text, size);
 	if (!*texts)
 		*texts = new_texts(reader, source.long_size);
-	prepared = *texts ? prepare(*texts, &source, format) : NULL;
+	prepared = *texts ? prepare_format(*texts, &source, format) : NULL;
 	if (!prepared)
 		return -ENOMEM;
 	(*texts)->names = names;
 	if (!prepared->usable || !is_complete(format, record) || has_lost_sign(prepared, record) ||
-	    !print(*texts, record))
+	    !print_record(*texts, record))
 		return print_fields(format, record, text, size);
 	*plain = false;
 	perch_clean_text((*texts)->seq.buffer, text, size);

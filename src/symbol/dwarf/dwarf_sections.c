@@ -74,7 +74,7 @@ static int map_memory(struct dwarf_section *section)
 }
 
 /* Prepares for reading a section in blocks. */
-static int reserve(struct dwarf_section *section)
+static int reserve_section(struct dwarf_section *section)
 {
 	size_t blocks = section->size / BLOCK + 1;
 
@@ -134,7 +134,7 @@ static int take_section(struct dwarf_section *section, struct elf_file *file, si
 	section->fd = file->fd;
 	section->offset = from->offset;
 	section->size = from->size;
-	return reserve(section);
+	return reserve_section(section);
 }
 
 /* True if a name is ".debug_..." or ".zdebug_..." of a section. */

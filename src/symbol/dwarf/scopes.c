@@ -140,8 +140,8 @@ static bool is_cplusplus(unsigned language)
  * Decodes an entry. If it completes a declaration, *key becomes that. *entry has the first name and
  * the linkage name. Returns 0 or a negative errno.
  */
-static int resolve(const struct scope_names *names, struct scope_key *key,
-		   struct scope_entry *entry)
+static int resolve_entry(const struct scope_names *names, struct scope_key *key,
+			 struct scope_entry *entry)
 {
 	const char *name = NULL;
 
@@ -278,7 +278,7 @@ static int add_scopes(const struct scope_names *names, struct scope_key key,
 		if (scope.declaration.unit) { /* what is around the declaration counts */
 			unsigned tag = scope.tag;
 
-			rc = resolve(names, &at, &scope);
+			rc = resolve_entry(names, &at, &scope);
 			scope.tag = tag;
 			key = at;
 			left = rc ? 0 : find_around(names, key, around);
@@ -298,7 +298,7 @@ static int make_name(struct scope_names *names, struct scope_key key, struct sco
 	struct scope_entry function = { 0 };
 	void *unit = key.unit;
 	unsigned language;
-	int rc = resolve(names, &key, &function);
+	int rc = resolve_entry(names, &key, &function);
 
 	if (rc && rc != -E2BIG)
 		return rc;

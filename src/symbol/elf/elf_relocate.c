@@ -31,7 +31,7 @@ static int width_of(const struct elf_file *file, uint32_t type)
 }
 
 /* The numbers that are relocated have the byte order of the file. */
-static void put(const struct elf_file *file, uint8_t *at, int width, uint64_t value)
+static void put_value(const struct elf_file *file, uint8_t *at, int width, uint64_t value)
 {
 	uint32_t half = (uint32_t)value;
 
@@ -83,7 +83,7 @@ static int relocate(const struct relocations *relocations, size_t i, uint8_t *by
 	bytes += one.offset;
 	value += relocations->addend ? (uint64_t)one.addend
 				     : perch__elf_word(&file->elf, bytes, (size_t)width);
-	put(file, bytes, width, value);
+	put_value(file, bytes, width, value);
 	return 0;
 }
 

@@ -172,7 +172,7 @@ static bool is_text(char type)
 	return type == 't' || type == 'T' || type == 'w' || type == 'W';
 }
 
-static int parse(struct kallsyms *kallsyms)
+static int parse_kallsyms(struct kallsyms *kallsyms)
 {
 	char *at = kallsyms->text, *end = kallsyms->text + kallsyms->size, *newline;
 	struct line line;
@@ -249,7 +249,7 @@ static char *module_lines(const struct kallsyms *kallsyms, size_t *size)
 }
 
 /* Stores what was parsed. head: of the text. */
-static void store(const struct kallsyms *kallsyms, struct kallsyms_head *head)
+static void store_cache(const struct kallsyms *kallsyms, struct kallsyms_head *head)
 {
 	struct table table = { 0 };
 	struct kallsyms_content content = { .kernel = &table,
@@ -276,9 +276,9 @@ static void read_text(struct kallsyms *kallsyms, int fd)
 		bool stored = head && !hides_addresses(kallsyms->text, kallsyms->size) &&
 			      perch__kallsyms_cache_is_of(head, kallsyms->text, kallsyms->size);
 
-		kallsyms->error = parse(kallsyms);
+		kallsyms->error = parse_kallsyms(kallsyms);
 		if (stored && !kallsyms->error)
-			store(kallsyms, head);
+			store_cache(kallsyms, head);
 	}
 	free(head);
 }
@@ -356,7 +356,7 @@ static struct kallsyms *modules_at(struct sources *sources, const char *path)
 		return kallsyms;
 	kallsyms->text = perch__kallsyms_cache_modules(kallsyms->cache, &kallsyms->size);
 	if (kallsyms->text) {
-		kallsyms->error = parse(kallsyms);
+		kallsyms->error = parse_kallsyms(kallsyms);
 		kallsyms->zeros = false;
 		return kallsyms;
 	}

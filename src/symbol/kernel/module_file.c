@@ -254,7 +254,7 @@ static bool same_build(const struct wanted *wanted, const struct elf_file *file,
 }
 
 /* Places the code. Returns 0, -ENOEXEC or -ESTALE. */
-static int check(struct elf_file *file, const struct wanted *wanted)
+static int check_module(struct elf_file *file, const struct wanted *wanted)
 {
 	char release[MOST_RELEASE] = "";
 	enum unload unload = UNLOAD_UNKNOWN;
@@ -288,7 +288,7 @@ static int open_if_same(struct elf_file *file, int *installed, int fd, const str
 	rc = perch__elf_open_compressed(file, fd);
 	if (!rc) {
 		file->nr_segments = 0; /* a relocatable file has none */
-		rc = check(file, wanted);
+		rc = check_module(file, wanted);
 		if (rc)
 			perch__elf_close(file);
 	}

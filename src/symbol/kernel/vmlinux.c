@@ -144,7 +144,7 @@ static bool find_shift(const struct table *table, const struct perch_dso *dso, u
 	return dso->text_start && (text || stext);
 }
 
-static void move(struct table *table, uint64_t shift)
+static void move_table(struct table *table, uint64_t shift)
 {
 	for (size_t i = 0; i < table->nr; i++) {
 		table->entry[i].start += shift;
@@ -207,7 +207,7 @@ int perch__load_vmlinux(struct table *table, const struct sources *sources,
 					sources->vmlinux_path ? sources->vmlinux_path : "vmlinux");
 		return 0;
 	}
-	move(table, shift);
+	move_table(table, shift);
 	/* a file that was searched has the build id of the running kernel, on the recorded machine
 	 */
 	*proof = perch__kernel_proof(sources->vmlinux_path,

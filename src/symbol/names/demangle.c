@@ -18,7 +18,7 @@ struct output {
 	jmp_buf stop; /* the demangler has no other way to end early */
 };
 
-static void put(const char *text, size_t length, void *opaque)
+static void put_text(const char *text, size_t length, void *opaque)
 {
 	struct output *output = opaque;
 
@@ -41,7 +41,7 @@ static char *demangle_with(demangler *demangle, const char *name, int options)
 
 	if (!output)
 		return NULL;
-	if (!setjmp(output->stop) && demangle(name, options, put, output) && output->length) {
+	if (!setjmp(output->stop) && demangle(name, options, put_text, output) && output->length) {
 		text = output->text;
 		output->text = NULL;
 	}

@@ -84,7 +84,7 @@ struct java {
 	char *to;
 };
 
-static void put(struct java *java, const char *text)
+static void put_java_text(struct java *java, const char *text)
 {
 	java->to = stpcpy(java->to, text);
 }
@@ -118,19 +118,19 @@ static bool put_type(struct java *java, bool may_be_void)
 		arrays++;
 	if (*java->at == 'L') {
 		java->at++;
-		put(java, "class ");
+		put_java_text(java, "class ");
 		found = put_class(java);
 	} else {
 		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && !found; i++) {
 			found = *java->at == types[i].letter &&
 				(*java->at != 'V' || (may_be_void && !arrays));
 			if (found)
-				put(java, types[i].name);
+				put_java_text(java, types[i].name);
 		}
 		java->at += found;
 	}
 	while (found && arrays--)
-		put(java, "[]");
+		put_java_text(java, "[]");
 	return found;
 }
 
@@ -139,7 +139,7 @@ static bool put_java(struct java *java)
 	char *end;
 
 	java->at++;
-	put(java, "class ");
+	put_java_text(java, "class ");
 	if (!put_class(java) || *java->at == '(')
 		return false;
 	*java->to++ = '.';
@@ -150,14 +150,14 @@ static bool put_java(struct java *java)
 	}
 	if (*java->at++ != '(')
 		return false;
-	put(java, "(");
+	put_java_text(java, "(");
 	for (bool first = true; *java->at != ')'; first = false) {
-		put(java, first ? "" : ", ");
+		put_java_text(java, first ? "" : ", ");
 		if (!put_type(java, false))
 			return false;
 	}
 	java->at++;
-	put(java, ")");
+	put_java_text(java, ")");
 	end = java->to; /* without the type of the result, as in perf */
 	if (!put_type(java, true) || *java->at)
 		return false;
