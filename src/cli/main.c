@@ -77,7 +77,7 @@ static void overview(FILE *stream)
  * Returns the most similar command; NULL when none is similar. A prefix of two characters is
  * similar.
  */
-static const struct command *suggest(const char *name)
+static const struct command *suggest_command(const char *name)
 {
 	const struct command *found = NULL;
 	unsigned least = strlen(name) < 5 ? 1 : 2;
@@ -95,9 +95,9 @@ static const struct command *suggest(const char *name)
 	return found;
 }
 
-static int unknown(const char *name)
+static int refuse_command(const char *name)
 {
-	const struct command *near = suggest(name);
+	const struct command *near = suggest_command(name);
 	const char *hint = cli_perf_command(name);
 	char clean[64];
 
@@ -158,7 +158,7 @@ static int help(int argc, char **argv)
 	if (argc > 2 && command)
 		return cli_usage_error("help", "expected one command; '%s' is too much", argv[2]);
 	if (!command)
-		return name_page(name) ? 0 : unknown(argv[1]);
+		return name_page(name) ? 0 : refuse_command(argv[1]);
 	if (command->run == help) {
 		printf("Usage: perch help [COMMAND]\n%s\n", command->usage->summary);
 		return 0;
@@ -243,7 +243,7 @@ int main(int argc, char **argv)
 	else
 		command = find_command(argv[1]);
 	if (!command)
-		return unknown(argv[1]);
+		return refuse_command(argv[1]);
 	status = command->run(argc - 1, argv + 1);
 	if (cli_check_stdout(command->usage->name, 0) && !status)
 		status = CLI_EXIT_FAILURE;

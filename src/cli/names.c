@@ -16,7 +16,7 @@ struct suggestions {
 };
 
 /* Inserts a name behind the names that are at least as similar. */
-static void suggest(struct suggestions *suggestions, const char *name, unsigned distance)
+static void suggest_name(struct suggestions *suggestions, const char *name, unsigned distance)
 {
 	size_t at = suggestions->nr;
 
@@ -48,14 +48,14 @@ static void find_similar(struct suggestions *suggestions, const struct cli_names
 		return;
 	memcpy(text, word, length);
 	if (names->similar)
-		suggest(suggestions, names->similar, 0);
+		suggest_name(suggestions, names->similar, 0);
 	for (size_t i = 0; i < names->nr; i++) {
 		unsigned distance = perch__edit_distance(text, names->name[i]);
 
 		if (distance < least)
-			suggest(suggestions, names->name[i], distance);
+			suggest_name(suggestions, names->name[i], distance);
 		else if (length >= LEAST_PREFIX && !strncmp(names->name[i], text, length))
-			suggest(suggestions, names->name[i], least);
+			suggest_name(suggestions, names->name[i], least);
 	}
 }
 

@@ -77,8 +77,8 @@ static void call(const struct parser *parser, const struct cli_option *option, c
 		exit(CLI_EXIT_USAGE);
 }
 
-static void apply(const struct parser *parser, const struct cli_option *option,
-		  const char *argument, bool negated)
+static void apply_option(const struct parser *parser, const struct cli_option *option,
+			 const char *argument, bool negated)
 {
 	void *value = option->value ? option->value : (char *)parser->state + option->at;
 
@@ -162,13 +162,13 @@ static void parse_short_options(struct parser *parser, const char *word)
 		if (!option)
 			refuse_without_similar(parser, shown, 2);
 		if (!option->argument) {
-			apply(parser, option, NULL, false);
+			apply_option(parser, option, NULL, false);
 			continue;
 		}
 		if (letter[1])
-			apply(parser, option, letter + 1, false);
+			apply_option(parser, option, letter + 1, false);
 		else
-			apply(parser, option, argument_word(parser, option, shown), false);
+			apply_option(parser, option, argument_word(parser, option, shown), false);
 		return;
 	}
 }
@@ -300,10 +300,11 @@ static void parse_long(struct parser *parser, const char *word)
 	if (!option->argument || negated) {
 		if (equals)
 			refuse(parser, "option '--%.*s' takes no argument", (int)length, name);
-		apply(parser, option, NULL, negated);
+		apply_option(parser, option, NULL, negated);
 		return;
 	}
-	apply(parser, option, equals ? equals + 1 : argument_word(parser, option, word), false);
+	apply_option(parser, option, equals ? equals + 1 : argument_word(parser, option, word),
+		     false);
 }
 
 static int parse_words(struct parser *parser)

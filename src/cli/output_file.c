@@ -75,7 +75,7 @@ void cli_restore_file_limit(void)
 
 /* ---- opening ---- */
 
-static int refuse(const char *path, int error, const char *why, struct perch_error *err)
+static int refuse_path(const char *path, int error, const char *why, struct perch_error *err)
 {
 	perch_error_set(err, error, PERCH_ERROR_FILE, "%s cannot be written: %s", path,
 			why ? why : strerror(error));
@@ -84,7 +84,7 @@ static int refuse(const char *path, int error, const char *why, struct perch_err
 
 static int refuse_link(const char *path, struct perch_error *err)
 {
-	refuse(path, ELOOP, "it is a symbolic link", err);
+	refuse_path(path, ELOOP, "it is a symbolic link", err);
 	perch_error_remedy(err, "Remove the link, or name another file (-o)");
 	return -ELOOP;
 }
@@ -213,9 +213,9 @@ static int check_existing(int at, const char *path, const struct stat *status, u
 	struct stat link;
 
 	if (flags & CLI_OUTPUT_NEW)
-		return refuse(path, EEXIST, NULL, err);
+		return refuse_path(path, EEXIST, NULL, err);
 	if (flags & CLI_OUTPUT_OWN_NAME && !S_ISREG(status->st_mode))
-		return refuse(path, EINVAL, "it is not a regular file", err);
+		return refuse_path(path, EINVAL, "it is not a regular file", err);
 	if (flags & CLI_OUTPUT_NO_LINK && S_ISREG(status->st_mode) &&
 	    !is_descriptor(at, path, status) &&
 	    (fstatat(at, path, &link, AT_SYMLINK_NOFOLLOW) || S_ISLNK(link.st_mode)))
@@ -266,7 +266,7 @@ static int open_existing(struct cli_output_file *file, int at, const char *path,
 		rc = open_stream(file, dup(file->new.fd));
 	}
 	close(fd);
-	return rc ? refuse(path, -rc, NULL, err) : 0;
+	return rc ? refuse_path(path, -rc, NULL, err) : 0;
 }
 
 static int open_new(struct cli_output_file *file, int at, const char *path, unsigned flags,
@@ -280,7 +280,7 @@ static int open_new(struct cli_output_file *file, int at, const char *path, unsi
 	if (!rc)
 		rc = open_stream(file, dup(file->new.fd));
 	file->replaces = !(flags & CLI_OUTPUT_NEW); /* another may appear until the end */
-	return rc ? refuse(path, -rc, NULL, err) : 0;
+	return rc ? refuse_path(path, -rc, NULL, err) : 0;
 }
 
 static int open_file(struct cli_output_file *file, int at, const char *path, unsigned flags,
@@ -308,8 +308,9 @@ static int open_file(struct cli_output_file *file, int at, const char *path, uns
 		return open_existing(file, at, path, fd, flags, err);
 	if (errno == ELOOP && own)
 		return refuse_link(path, err);
-	return refuse(path, errno,
-		      errno == ENXIO ? "it is a FIFO or a socket, and nobody reads it" : NULL, err);
+	return refuse_path(path, errno,
+			   errno == ENXIO ? "it is a FIFO or a socket, and nobody reads it" : NULL,
+			   err);
 }
 
 int cli_output_open_at(struct cli_output_file *file, int at, const char *path, unsigned flags,
@@ -320,7 +321,8 @@ int cli_output_open_at(struct cli_output_file *file, int at, const char *path, u
 	*file = (struct cli_output_file){ .new = { .fd = -1, .dir = -1 }, .dir = -1 };
 	cli_ignore_file_limit();
 	file->path = strdup(path);
-	rc = file->path ? open_file(file, at, path, flags, err) : refuse(path, ENOMEM, NULL, err);
+	rc = file->path ? open_file(file, at, path, flags, err)
+			: refuse_path(path, ENOMEM, NULL, err);
 	if (rc)
 		cli_output_discard(file);
 	else
@@ -350,7 +352,7 @@ int cli_output_close(struct cli_output_file *file, int error, struct perch_error
 		error = -perch__new_file_name(&file->new, file->name, file->replaces);
 	if (!error)
 		file->made = false;
-	rc = error ? refuse(file->path, error, NULL, err) : 0;
+	rc = error ? refuse_path(file->path, error, NULL, err) : 0;
 	cli_output_discard(file);
 	return rc;
 }

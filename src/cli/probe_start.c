@@ -51,7 +51,7 @@ static void note_unknown(const struct site *site, const char *reason, const char
 		 site->event->name, reason, detail);
 }
 
-static int refuse(const struct site *site)
+static int refuse_site(const struct site *site)
 {
 	struct perch_error err;
 
@@ -147,7 +147,7 @@ static int evaluate(const struct site *site)
 			"it is inside an instruction if no data is before that one, at offset ",
 			detail);
 	} else {
-		return refuse(site);
+		return refuse_site(site);
 	}
 	return 0;
 }
@@ -210,7 +210,7 @@ static int check_in(struct site *site, struct perch_symbols *symbols)
 	return rc;
 }
 
-static int check(const char *command, const struct perch_event *event)
+static int check_start(const char *command, const struct perch_event *event)
 {
 	struct site site = { .command = command, .event = event };
 	struct perch_symbols *symbols;
@@ -241,6 +241,6 @@ int cli_check_probe_starts(const char *command, const struct perch_events *event
 
 	for (size_t i = first; i < events->nr && !rc; i++)
 		if (may_be_inside(&events->event[i]) && is_user_probe(&events->event[i], machine))
-			rc = check(command, &events->event[i]);
+			rc = check_start(command, &events->event[i]);
 	return rc;
 }

@@ -210,7 +210,7 @@ static int replace(struct perch_event *event, bool is_user)
 	return 0;
 }
 
-static int prepare(struct perch_machine *machine)
+static int prepare_tracefs(struct perch_machine *machine)
 {
 	int rc;
 
@@ -225,7 +225,7 @@ static int prepare(struct perch_machine *machine)
 	return atexit(remove_defined) ? -ENOMEM : 0;
 }
 
-static int refuse(const char *command, const struct perch_event *event, int error)
+static int refuse_probe(const char *command, const struct perch_event *event, int error)
 {
 	struct perch_error err;
 
@@ -255,11 +255,11 @@ int cli_inherit_probes(const char *command, const struct cli_target *target,
 		if (!perch_machine_privileged(machine))
 			return 0;
 		pmu = perch_machine_pmu_of_type(machine, event->attr.type);
-		rc = pmu ? prepare(machine) : -ENOENT;
+		rc = pmu ? prepare_tracefs(machine) : -ENOENT;
 		if (!rc)
 			rc = replace(event, !strcmp(pmu->name, "uprobe"));
 		if (rc)
-			return refuse(command, event, rc);
+			return refuse_probe(command, event, rc);
 		/* all events of a group have the same inherit, which the probe has cleared */
 		for (size_t j = 0; j < events->nr; j++)
 			if (events->event[j].leader == event->leader)

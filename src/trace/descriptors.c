@@ -162,8 +162,8 @@ static void remove_at(struct trace_descriptors *table, struct process *process, 
 		(process->nr - position) * sizeof(*process->descriptor));
 }
 
-static bool insert(struct trace_descriptors *table, struct process *process,
-		   const struct descriptor *descriptor)
+static bool insert_descriptor(struct trace_descriptors *table, struct process *process,
+			      const struct descriptor *descriptor)
 {
 	const int fd = descriptor->fd;
 	size_t position = find_position(process, fd);
@@ -206,7 +206,7 @@ bool trace_copy_attr(struct perch_attr *copy, const struct perch_attr *attr)
 	return true;
 }
 
-static void join(struct trace_event *event, struct trace_event *leader)
+static void join_group(struct trace_event *event, struct trace_event *leader)
 {
 	if (!leader || event->flags & PERCH_FLAG_FD_NO_GROUP)
 		return;
@@ -238,11 +238,11 @@ struct trace_event *trace_add_event(struct trace_job *job, pid_t pid, pid_t thre
 		/* the kernel accepted the attr: the bytes beyond are zero */
 		event->attr.size = sizeof(event->attr);
 	other = call->group_fd == fd ? NULL : trace_find_event(table, pid, call->group_fd);
-	if (!insert(table, process, &(struct descriptor){ fd, event, event->number })) {
+	if (!insert_descriptor(table, process, &(struct descriptor){ fd, event, event->number })) {
 		free(event);
 		return NULL;
 	}
-	join(event, other);
+	join_group(event, other);
 	event->has_output = other && call->flags & PERCH_FLAG_FD_OUTPUT;
 	return event;
 }
@@ -298,7 +298,8 @@ void trace_handle_fork(struct trace_job *job, pid_t parent, pid_t child)
 	for (size_t i = 0; i < from->nr; i++) {
 		int fd = from->descriptor[i].fd;
 
-		if (!has(to, find_position(to, fd), fd) && !insert(table, to, &from->descriptor[i]))
+		if (!has(to, find_position(to, fd), fd) &&
+		    !insert_descriptor(table, to, &from->descriptor[i]))
 			return;
 	}
 }

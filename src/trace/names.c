@@ -205,7 +205,8 @@ const char *trace_format_map_flags(int flags, char *buffer, size_t size)
 	return format_bits(map_flags, TRACE_NR(map_flags), (unsigned)flags, buffer, size);
 }
 
-static const struct name *find(const struct name *names, size_t nr, const char *name, size_t length)
+static const struct name *find_name(const struct name *names, size_t nr, const char *name,
+				    size_t length)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (strlen(names[i].name) == length && !memcmp(names[i].name, name, length))
@@ -215,10 +216,10 @@ static const struct name *find(const struct name *names, size_t nr, const char *
 
 long trace_parse_map_constant(const char *name, size_t length)
 {
-	const struct name *found = find(protections, TRACE_NR(protections), name, length);
+	const struct name *found = find_name(protections, TRACE_NR(protections), name, length);
 
 	if (!found)
-		found = find(map_flags, TRACE_NR(map_flags), name, length);
+		found = find_name(map_flags, TRACE_NR(map_flags), name, length);
 	return found ? (long)found->value : -1;
 }
 
@@ -235,7 +236,7 @@ const char *trace_format_request(unsigned long request, char *buffer, size_t siz
 
 unsigned long trace_parse_request(const char *name, size_t length)
 {
-	const struct name *found = find(requests, TRACE_NR(requests), name, length);
+	const struct name *found = find_name(requests, TRACE_NR(requests), name, length);
 
 	return found ? found->value : 0;
 }

@@ -62,14 +62,14 @@ const struct tracee_abi *tracee_find_abi(uint32_t arch, uint64_t number)
 	return NULL;
 }
 
-static void add(struct tracer_filter *filter, struct sock_filter instruction)
+static void add_instruction(struct tracer_filter *filter, struct sock_filter instruction)
 {
 	filter->code[filter->length++] = instruction;
 }
 
-static void load(struct tracer_filter *filter, size_t offset)
+static void load_word(struct tracer_filter *filter, size_t offset)
 {
-	add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset));
+	add_instruction(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset));
 }
 
 /* Loads the lower half of an argument; its offset depends on the byte order. */
@@ -77,19 +77,19 @@ static void load_argument(struct tracer_filter *filter, unsigned argument)
 {
 	const size_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
 
-	load(filter, offsetof(struct seccomp_data, args) + argument * 8 + low);
+	load_word(filter, offsetof(struct seccomp_data, args) + argument * 8 + low);
 }
 
 /* Skips the next instructions unless the accumulator has the value. */
 static void skip_unless_equal(struct tracer_filter *filter, uint32_t value, uint8_t instructions)
 {
-	add(filter,
-	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, instructions));
+	add_instruction(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0,
+							     instructions));
 }
 
 static void add_return(struct tracer_filter *filter, uint32_t action)
 {
-	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
+	add_instruction(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
 static void add_stop(struct tracer_filter *filter)
@@ -110,7 +110,7 @@ static void stop_if_argument(struct tracer_filter *filter, uint32_t number, unsi
 {
 	skip_unless_equal(filter, number, 5);
 	load_argument(filter, argument);
-	add(filter, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask));
+	add_instruction(filter, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask));
 	skip_unless_equal(filter, value, 1);
 	add_stop(filter);
 	add_return(filter, SECCOMP_RET_ALLOW);
@@ -122,8 +122,10 @@ static void stop_if_within(struct tracer_filter *filter, uint32_t number, unsign
 {
 	skip_unless_equal(filter, number, 5);
 	load_argument(filter, argument);
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, range->low, 0, 2));
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, range->high, 1, 0));
+	add_instruction(filter,
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, range->low, 0, 2));
+	add_instruction(filter,
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, range->high, 1, 0));
 	add_stop(filter);
 	add_return(filter, SECCOMP_RET_ALLOW);
 }
@@ -134,9 +136,10 @@ static void allow_if_set(struct tracer_filter *filter, uint32_t number, unsigned
 {
 	skip_unless_equal(filter, number, 4);
 	load_argument(filter, argument);
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1));
+	add_instruction(filter,
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1));
 	add_return(filter, SECCOMP_RET_ALLOW);
-	load(filter, offsetof(struct seccomp_data, nr));
+	load_word(filter, offsetof(struct seccomp_data, nr));
 }
 
 static void add_syscalls(struct tracer_filter *filter, const struct tracee_abi *abi)
@@ -163,13 +166,13 @@ static void add_descriptors(struct tracer_filter *filter, const struct tracee_ab
 static void build(struct tracer_filter *filter, const struct tracee_range *range)
 {
 	filter->length = 0;
-	load(filter, offsetof(struct seccomp_data, arch));
+	load_word(filter, offsetof(struct seccomp_data, arch));
 	for (size_t i = 0; i < TRACE_NR(abis);) {
 		unsigned short start = filter->length;
 		uint32_t arch = abis[i].arch;
 
 		skip_unless_equal(filter, arch, 0);
-		load(filter, offsetof(struct seccomp_data, nr));
+		load_word(filter, offsetof(struct seccomp_data, nr));
 		for (; i < TRACE_NR(abis) && abis[i].arch == arch; i++) {
 			if (range)
 				add_descriptors(filter, &abis[i], range);

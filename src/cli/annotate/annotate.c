@@ -193,7 +193,7 @@ static int read_samples(struct annotate *annotate)
 	return 0;
 }
 
-static int run(struct annotate *annotate)
+static int run_annotate(struct annotate *annotate)
 {
 	int status = cli_input_open(&annotate->input);
 
@@ -299,7 +299,7 @@ static const struct cli_option options[] = {
 };
 
 /* Parses the arguments. Returns 0 or the exit status. */
-static int parse(int argc, char **argv)
+static int parse_arguments(int argc, char **argv)
 {
 	const char *operand, *extra = cli_parse_operand(&cli_annotate_usage, options,
 							CLI_NR(options), argc, argv, &operand);
@@ -326,14 +326,14 @@ int perch_cmd_annotate(int argc, char **argv)
 	annotate.layout = screen_is_possible()	  ? LAYOUT_BROWSER
 			  : isatty(STDOUT_FILENO) ? LAYOUT_STDIO2
 						  : LAYOUT_STDIO;
-	status = parse(argc, argv);
+	status = parse_arguments(argc, argv);
 	if (status)
 		return status;
 	/* only sampled addresses are counted */
 	annotate.input.options.keep_stacks = !annotate.filter.options.parent;
 	annotate.sources.prefix = annotate.style.prefix;
 	annotate.sources.strip = annotate.style.strip;
-	status = run(&annotate);
+	status = run_annotate(&annotate);
 	free(annotate.unmarked);
 	return status;
 }

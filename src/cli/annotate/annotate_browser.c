@@ -551,7 +551,7 @@ static void browse(struct functions *functions, size_t page, const char *note,
 	} while (do_key(functions, key));
 }
 
-static void clear(struct functions *functions)
+static void clear_functions(struct functions *functions)
 {
 	annotate_view_clear(&functions->view);
 	annotate_pages_clear(&functions->pages);
@@ -583,7 +583,7 @@ int annotate_browse(struct annotate *annotate)
 		browse(&functions, wanted, note, NULL);
 		screen_close();
 	}
-	clear(&functions);
+	clear_functions(&functions);
 	return status;
 }
 
@@ -613,6 +613,6 @@ void annotate_browse_live(const struct annotate_live *live, struct perch_annotat
 		else
 			browse(&functions, wanted, note, live);
 	}
-	clear(&functions);
+	clear_functions(&functions);
 	source_text_clear(&annotate.sources);
 }

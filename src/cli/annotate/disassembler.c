@@ -85,7 +85,7 @@ static const struct architecture architectures[] = {
 #endif
 };
 
-static bool load(void)
+static bool load_capstone(void)
 {
 	const struct perch__function functions[] = {
 		{ "cs_open", &library.open },		{ "cs_close", &library.close },
@@ -127,7 +127,7 @@ int disassembler_open(struct disassembler **result, const struct perch_code *cod
 				       "supported by capstone %d",
 				       code->machine, CS_API_MAJOR);
 	errno = 0;
-	if (!load()) {
+	if (!load_capstone()) {
 		if (errno == ENOMEM)
 			return no_memory(err);
 		perch_error_set(err, ENOENT, PERCH_ERROR_FILE, LIBRARY " cannot be loaded");

@@ -328,7 +328,7 @@ static bool runs(uint64_t process)
 	return !access(path, F_OK);
 }
 
-static int run(struct command *command)
+static int run_command(struct command *command)
 {
 	bool add = command->files[ADD] || command->files[UPDATE];
 	struct perch_error err;
@@ -413,5 +413,5 @@ int perch_cmd_buildid_cache(int argc, char **argv)
 	if (!command.list && !command.purge_all && !command.missing && !command.files[ADD] &&
 	    !command.files[REMOVE] && !command.files[PURGE] && !command.files[UPDATE])
 		return cli_usage_error(COMMAND, "nothing to do: -l lists the cache");
-	return run(&command);
+	return run_command(&command);
 }

@@ -17,7 +17,7 @@
 
 #define COMMAND "config"
 
-static int unknown(const char *name, size_t length)
+static int refuse_variable(const char *name, size_t length)
 {
 	const struct cli_variable *variables;
 	const char *list[64];
@@ -51,8 +51,8 @@ static void put_line(FILE *file, const struct cli_variable *variable, const char
 
 /* Copies the file with another value in a line; line 0: adds the variable at the end. Returns 0 or
  * an errno. */
-static int copy(FILE *from, FILE *to, unsigned line, const struct cli_variable *variable,
-		const char *value)
+static int copy_variables(FILE *from, FILE *to, unsigned line, const struct cli_variable *variable,
+			  const char *value)
 {
 	char *text = NULL;
 	bool in_line = false; /* the last one may have no end */
@@ -119,7 +119,8 @@ static int write_below(int dir, const char *name, unsigned line,
 		return rc;
 	rc = cli_output_open_at(&file, dir, name, 0, err);
 	if (!rc)
-		rc = cli_output_close(&file, copy(old, file.stream, line, variable, value), err);
+		rc = cli_output_close(&file,
+				      copy_variables(old, file.stream, line, variable, value), err);
 	if (old)
 		fclose(old);
 	return rc;
@@ -176,7 +177,7 @@ static int run_word(struct cli_config *config, const char *word)
 	const struct cli_config_item *item;
 
 	if (!variable)
-		return unknown(word, length);
+		return refuse_variable(word, length);
 	if (word[length])
 		return set(config, variable, word + length + 1);
 	item = cli_config_find(config, variable->name);

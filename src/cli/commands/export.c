@@ -108,7 +108,7 @@ static int set_marks(void *export, const char *argument, bool negated)
 	}
 }
 
-static int run(struct export *export)
+static int run_export(struct export *export)
 {
 	struct perch_export_options options = {
 		.pid = export->pid,
@@ -193,7 +193,7 @@ int perch_cmd_export(int argc, char **argv)
 	if (!status && export.output)
 		status = cli_export_check_output(&export.input, export.output);
 	if (!status)
-		status = run(&export);
+		status = run_export(&export);
 	cli_filter_close(&export.filter);
 	cli_input_close(&export.input);
 	return status;

@@ -180,7 +180,7 @@ static char *title_of(const struct source *source)
 
 /* ---- command ---- */
 
-static int run(struct flamegraph *flamegraph)
+static int run_flamegraph(struct flamegraph *flamegraph)
 {
 	enum perch_export_format format = flamegraph->svg ? PERCH_EXPORT_SVG : PERCH_EXPORT_PAGE;
 	struct perch_export_options options = {
@@ -298,7 +298,7 @@ int perch_cmd_flamegraph(int argc, char **argv)
 	set_old(&flamegraph.old, &flamegraph.new);
 	if (!flamegraph.title && source->input.path && strcmp(source->input.path, "-"))
 		flamegraph.title = made = title_of(source);
-	status = run(&flamegraph);
+	status = run_flamegraph(&flamegraph);
 	free(made);
 	return status;
 }

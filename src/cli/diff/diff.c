@@ -217,8 +217,8 @@ static int set_files(struct diff *diff, char *const *files, size_t nr)
 }
 
 /* Parses options before and behind the names of files. Returns 0 or the exit status. */
-static int parse(struct diff *diff, const struct cli_option *options, size_t nr_options, int argc,
-		 char **argv)
+static int parse_arguments(struct diff *diff, const struct cli_option *options, size_t nr_options,
+			   int argc, char **argv)
 {
 	char *files[DIFF_MAX_FILES];
 	bool all = false;
@@ -264,7 +264,7 @@ static void hide_keys(struct diff *diff)
 		memset(diff->hidden, 0, sizeof(diff->hidden));
 }
 
-static int run(struct diff *diff)
+static int run_diff(struct diff *diff)
 {
 	int status = 0;
 
@@ -333,8 +333,8 @@ int perch_cmd_diff(int argc, char **argv)
 	int status;
 
 	set_keys(&diff, "dso,sym", false);
-	status = parse(&diff, options, CLI_NR(options), argc, argv);
+	status = parse_arguments(&diff, options, CLI_NR(options), argc, argv);
 	diff.filter = filter.options;
 	diff.input.options.keep_stacks = !diff.graph; /* only call graphs need them unwound */
-	return status ? status : run(&diff);
+	return status ? status : run_diff(&diff);
 }

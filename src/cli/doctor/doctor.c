@@ -51,7 +51,7 @@ static unsigned terminal_width(FILE *out)
 	return ioctl(fileno(out), TIOCGWINSZ, &size) || size.ws_col < 40 ? 80 : size.ws_col;
 }
 
-static bool print(const struct doctor *doctor, FILE *out, bool json)
+static bool print_results(const struct doctor *doctor, FILE *out, bool json)
 {
 	const char *no_colour = getenv("NO_COLOR");
 	unsigned width = terminal_width(out);
@@ -72,7 +72,7 @@ static int check_and_print(struct doctor *doctor, const char *path, bool json)
 		return cli_error(DOCTOR_COMMAND, &err);
 	doctor_run_checks(doctor);
 	errno = 0;
-	if (!print(doctor, file.stream, json) || fflush(file.stream) || ferror(file.stream))
+	if (!print_results(doctor, file.stream, json) || fflush(file.stream) || ferror(file.stream))
 		error = errno ? errno : EIO;
 	if (path && cli_output_close(&file, error, &err))
 		return cli_error(DOCTOR_COMMAND, &err);

@@ -91,7 +91,7 @@ static int put_records(struct dump *dump, const struct cli_input *input)
 	return 0;
 }
 
-static int print(struct dump *dump, const struct cli_input *input)
+static int print_recording(struct dump *dump, const struct cli_input *input)
 {
 	int rc = 0;
 
@@ -118,7 +118,7 @@ int dump_run(struct dump *dump, const struct cli_input *input)
 
 	dump->reader = perch_session_reader(input->session);
 	cli_start_pager();
-	status = print(dump, input);
+	status = print_recording(dump, input);
 	/* damage is known only after the file was read to its end */
 	if (!dump->header_only && !dump->limited)
 		cli_input_print_notes(input);

@@ -41,7 +41,7 @@ static bool is_growing(const struct request *request)
 	return !request->log || !strcmp(request->log, "-");
 }
 
-static int check(const struct request *request)
+static int check_request(const struct request *request)
 {
 	int sources =
 		(request->program != NULL) + (request->pid != NO_PID) + (request->log != NULL);
@@ -191,7 +191,7 @@ static int explain_source(struct request *request)
 	return status;
 }
 
-static int run(struct request *request)
+static int run_request(struct request *request)
 {
 	struct trace_job *trace = &request->job.trace;
 	struct perch_error err;
@@ -305,10 +305,10 @@ int perch_cmd_explain(int argc, char **argv)
 
 	if (first < argc)
 		request.program = argv + first;
-	status = check(&request);
+	status = check_request(&request);
 	if (status)
 		return status;
 	if (request.causes)
 		return print_causes(request.json);
-	return run(&request);
+	return run_request(&request);
 }

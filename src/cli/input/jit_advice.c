@@ -23,7 +23,7 @@ static const struct {
 	{ "dotnet", "DOTNET_PerfMapEnabled=1 dotnet", false },
 };
 
-static size_t put(char *buffer, size_t size, size_t i, uint32_t pid)
+static size_t put_advice(char *buffer, size_t size, size_t i, uint32_t pid)
 {
 	size_t used = (size_t)snprintf(buffer, size, "%s", programs[i].option);
 
@@ -39,7 +39,7 @@ const char *cli_jit_advice(const char *comm, uint32_t pid, char *buffer, size_t 
 
 	for (size_t i = 0; comm && i < CLI_NR(programs); i++)
 		if (!strncmp(comm, programs[i].name, strlen(programs[i].name))) {
-			put(buffer, size, i, pid);
+			put_advice(buffer, size, i, pid);
 			return buffer;
 		}
 	for (size_t i = 0; i < CLI_NR(programs) && used + 128 < size; i++) {
@@ -48,7 +48,7 @@ const char *cli_jit_advice(const char *comm, uint32_t pid, char *buffer, size_t 
 			continue;
 		if (used)
 			used += (size_t)snprintf(buffer + used, size - used, "; ");
-		used += put(buffer + used, size - used, i, pid);
+		used += put_advice(buffer + used, size - used, i, pid);
 	}
 	return buffer;
 }

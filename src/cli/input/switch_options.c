@@ -23,8 +23,8 @@ static void list_names(const struct perch_file_event *events, size_t nr, char *l
 }
 
 /* Stores the index of the event with the name of an option. */
-static int find(const struct cli_input *input, const char *option, const char *name,
-		unsigned *event)
+static int find_event(const struct cli_input *input, const char *option, const char *name,
+		      unsigned *event)
 {
 	const struct perch_file_event *events;
 	size_t nr = perch_reader_events(perch_session_reader(input->session), &events);
@@ -44,10 +44,11 @@ static int find(const struct cli_input *input, const char *option, const char *n
 
 int cli_switch_open(struct cli_switch *options, const struct cli_input *input)
 {
-	int status = find(input, "--switch-on", options->on, &options->on_event);
+	int status = find_event(input, "--switch-on", options->on, &options->on_event);
 
 	options->is_off = options->on;
-	return status ? status : find(input, "--switch-off", options->off, &options->off_event);
+	return status ? status
+		      : find_event(input, "--switch-off", options->off, &options->off_event);
 }
 
 bool cli_switch_is_off(struct cli_switch *options, unsigned event)

@@ -52,8 +52,8 @@ int cli_check_filter(const char *command, struct perch_machine *machine)
 	return cli_error(command, &err);
 }
 
-static int refuse(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-		  unsigned long flags)
+static int refuse_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
 {
 	(void)context, (void)attr, (void)pid, (void)cpu, (void)group_fd, (void)flags;
 	errno = EPERM;
@@ -67,6 +67,6 @@ const struct perch_syscalls *cli_calls_that_survive(void)
 	if (!cli_filter_kills(NULL, open_nothing))
 		return NULL;
 	calls = perch_kernel_syscalls;
-	calls.perf_event_open = refuse;
+	calls.perf_event_open = refuse_open;
 	return &calls;
 }

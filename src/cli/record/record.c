@@ -222,7 +222,7 @@ static int exit_status(const struct record *record, int status)
 	return record->options->program_argv ? cli_program_status(record->program_status) : 0;
 }
 
-static int run(struct record *record, struct record_plan *plan)
+static int run_record(struct record *record, struct record_plan *plan)
 {
 	int status = begin(record, plan);
 
@@ -269,7 +269,7 @@ static int make_command_line(struct record_options *options)
 	return options->command_line[0] ? 0 : -ENOMEM;
 }
 
-static void clear(struct record *record)
+static void clear_record(struct record *record)
 {
 	perch_recorder_close(record->recorder);
 	if (record->signals >= 0)
@@ -293,8 +293,8 @@ static int run_command(struct record_options *options)
 	if (!status)
 		status = record_make_plan(&plan, options);
 	if (!status)
-		status = run(record, &plan);
-	clear(record);
+		status = run_record(record, &plan);
+	clear_record(record);
 	record_clear_plan(&plan);
 	free(record);
 	return status;

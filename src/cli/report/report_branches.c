@@ -10,7 +10,7 @@ static bool crosses(const struct perch_branch_entry *branch, uint64_t area)
 	return branch->from / area != branch->to / area;
 }
 
-static void add(struct report_branch_types *types, const struct perch_branch_entry *branch)
+static void count_branch(struct report_branch_types *types, const struct perch_branch_entry *branch)
 {
 	if (!branch->type || !branch->from)
 		return;
@@ -37,11 +37,12 @@ void report_add_branch_types(struct report *report, const struct perch_record *r
 		return;
 	for (uint64_t i = 0; i < record->sample.branches.nr; i++) {
 		perch_branch_at(record, i, &branch);
-		add(&report->branch_types, &branch);
+		count_branch(&report->branch_types, &branch);
 	}
 }
 
-static void put(FILE *out, const struct report_branch_types *types, const char *name, uint64_t nr)
+static void put_share(FILE *out, const struct report_branch_types *types, const char *name,
+		      uint64_t nr)
 {
 	if (nr)
 		fprintf(out, "%8s: %5.1f%%\n", name, 100.0 * nr / types->total);
@@ -54,7 +55,7 @@ static void put_type(FILE *out, const struct report_branch_types *types, unsigne
 	char name[64];
 
 	perch_format_branch(&branch, name, sizeof(name));
-	put(out, types, name, nr);
+	put_share(out, types, name, nr);
 }
 
 void report_put_branch_types(FILE *out, const struct report *report)
@@ -64,10 +65,10 @@ void report_put_branch_types(FILE *out, const struct report *report)
 	if (!types->total)
 		return;
 	fputs("\n#\n# Branch Statistics:\n#\n", out);
-	put(out, types, "COND_FWD", types->forward);
-	put(out, types, "COND_BWD", types->backward);
-	put(out, types, "CROSS_4K", types->crosses_4k);
-	put(out, types, "CROSS_2M", types->crosses_2m);
+	put_share(out, types, "COND_FWD", types->forward);
+	put_share(out, types, "COND_BWD", types->backward);
+	put_share(out, types, "CROSS_4K", types->crosses_4k);
+	put_share(out, types, "CROSS_2M", types->crosses_2m);
 	for (unsigned i = 0; i < TYPES; i++)
 		put_type(out, types, i, 0, types->count[i]);
 	for (unsigned i = 0; i < TYPES; i++)

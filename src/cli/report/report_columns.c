@@ -21,8 +21,8 @@ static const struct perch_column *named(const char *name)
 }
 
 /* Adds a column once. */
-static int add(const struct report *report, struct report_list *list,
-	       const struct perch_column *column)
+static int add_to_list(const struct report *report, struct report_list *list,
+		       const struct perch_column *column)
 {
 	if (!column || report_has_column(list, column))
 		return 0;
@@ -80,7 +80,8 @@ bool report_are_columns(const struct report *report, const char *names, char *me
 	}
 }
 
-static int unknown(const struct report *report, const char *option, const char *name, size_t length)
+static int refuse_column(const struct report *report, const char *option, const char *name,
+			 size_t length)
 {
 	const struct perch_column *similar = perch_column_similar(name, length), *columns;
 	const char *list[128];
@@ -109,7 +110,9 @@ static int add_trace_columns(const struct report *report, struct report_list *li
 	size_t nr;
 
 	if (!report->trace_columns)
-		return report->input.session || !length ? unknown(report, option, name, length) : 0;
+		return report->input.session || !length
+			       ? refuse_column(report, option, name, length)
+			       : 0;
 	if (report->raw_trace && length < sizeof(raw) - 5 && !memchr(name, '/', length)) {
 		length = (size_t)snprintf(raw, sizeof(raw), "%.*s/raw", (int)length, name);
 		name = raw;
@@ -118,12 +121,12 @@ static int add_trace_columns(const struct report *report, struct report_list *li
 		if (err.kind == PERCH_ERROR_NO_MEMORY)
 			return cli_error(report->input.command, &err);
 		if (is_no_column(&err, name, length))
-			return unknown(report, option, name, length);
+			return refuse_column(report, option, name, length);
 		return cli_usage_error(report->input.command, "%s: %s%s%s", option, err.message,
 				       err.remedy[0] ? "; " : "", err.remedy);
 	}
 	for (size_t i = 0; i < nr && !status; i++)
-		status = add(report, list, columns[i]);
+		status = add_to_list(report, list, columns[i]);
 	return status;
 }
 
@@ -139,7 +142,7 @@ static int add_names(const struct report *report, struct report_list *list, cons
 		const struct perch_column *column = perch_column_find(at, length);
 
 		if (length || empty)
-			status = column ? add(report, list, column)
+			status = column ? add_to_list(report, list, column)
 					: add_trace_columns(report, list, option, at, length);
 		if (status)
 			return status;
@@ -180,9 +183,9 @@ int report_set_keys(struct report *report)
 	report->keys.nr = 0;
 	for (size_t i = 0; i < all.nr && !status; i++)
 		if (all.column[i]->scope != PERCH_COLUMN_PERIOD)
-			status = add(report, &report->keys, all.column[i]);
+			status = add_to_list(report, &report->keys, all.column[i]);
 	if (!status && report->parent)
-		status = add(report, &report->keys, named("parent"));
+		status = add_to_list(report, &report->keys, named("parent"));
 	return status;
 }
 
@@ -198,11 +201,11 @@ static int add_shares(const struct report *report, struct report_list *columns,
 	int status = 0;
 
 	if (shares->latency && shares->latency_first)
-		status = add(report, columns, named(latency));
+		status = add_to_list(report, columns, named(latency));
 	if (!status && shares->overhead)
-		status = add(report, columns, named(overhead));
+		status = add_to_list(report, columns, named(overhead));
 	if (!status && shares->latency)
-		status = add(report, columns, named(latency));
+		status = add_to_list(report, columns, named(latency));
 	return status;
 }
 
@@ -222,9 +225,9 @@ static int add_sums(struct report *report)
 		status = add_names(report, columns, "--show-cpu-utilization",
 				   "overhead_sys,overhead_us");
 	if (!status && report->show_samples)
-		status = add(report, columns, named("sample"));
+		status = add_to_list(report, columns, named("sample"));
 	if (!status && report->show_period)
-		status = add(report, columns, named("period"));
+		status = add_to_list(report, columns, named("period"));
 	return status;
 }
 
@@ -234,7 +237,7 @@ static int add_list(const struct report *report, struct report_list *list,
 	int status = 0;
 
 	for (size_t i = 0; i < more->nr && !status; i++)
-		status = add(report, list, more->column[i]);
+		status = add_to_list(report, list, more->column[i]);
 	return status;
 }
 
@@ -246,7 +249,7 @@ static int add_sorting_sums(const struct report *report, struct report_list *lis
 
 	for (size_t i = 0; i < named_columns.nr && !status; i++)
 		if (named_columns.column[i]->scope == PERCH_COLUMN_PERIOD)
-			status = add(report, list, named_columns.column[i]);
+			status = add_to_list(report, list, named_columns.column[i]);
 	return status;
 }
 
@@ -275,7 +278,7 @@ static int set_columns(struct report *report)
 		if (!status && report->output)
 			status = add_option(report, &report->columns, "-F", report->output);
 		if (!status)
-			status = add(report, by, report->columns.column[0]);
+			status = add_to_list(report, by, report->columns.column[0]);
 		if (!status)
 			status = add_sorting_sums(report, by);
 	}

@@ -157,7 +157,7 @@ static int check_options(void)
 
 /* Parses the arguments. The operand is the text of --symbol-filter, as in perf. Returns 0 or
  * CLI_EXIT_USAGE. */
-static int parse(int argc, char **argv)
+static int parse_arguments(int argc, char **argv)
 {
 	const char *operand, *extra = cli_parse_operand(&cli_report_usage, options, CLI_NR(options),
 							argc, argv, &operand);
@@ -181,7 +181,7 @@ int report_parse(struct report **result, int argc, char **argv)
 	int status = report_set_defaults(&report);
 
 	if (!status)
-		status = parse(argc, argv);
+		status = parse_arguments(argc, argv);
 	if (status)
 		return status;
 	cli_filter_exclude_other(&report.filter, report.parent);

@@ -89,7 +89,7 @@ static uint64_t word(const struct counts *counts, const struct perch_record *rec
 	return counts->swapped ? __builtin_bswap64(value) : value;
 }
 
-static void add(struct count *to, const struct count *count, int sign)
+static void add_count(struct count *to, const struct count *count, int sign)
 {
 	to->value += sign * count->value;
 	to->enabled += (uint64_t)sign * count->enabled;
@@ -107,8 +107,8 @@ static void take_count(struct counts *counts, const struct perch_record *record)
 
 	if (!cell)
 		return;
-	add(&counts->counted[cell->event].now, &cell->count, -1);
-	add(&counts->counted[cell->event].now, &count, 1);
+	add_count(&counts->counted[cell->event].now, &cell->count, -1);
+	add_count(&counts->counted[cell->event].now, &count, 1);
 	cell->count = count;
 }
 
@@ -162,7 +162,7 @@ static void end_interval(struct counts *counts)
 		struct counted *counted = &counts->counted[i];
 		struct count difference = counted->now;
 
-		add(&difference, &counted->before, -1);
+		add_count(&difference, &counted->before, -1);
 		counted->before = counted->now;
 		fprintf(counts->out, " %15.9f", (double)counts->elapsed_ns / 1e9);
 		put_count(counts, i, &difference);

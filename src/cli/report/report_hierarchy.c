@@ -193,7 +193,7 @@ static size_t merge(struct hierarchy *tree, size_t a, size_t b)
 }
 
 /* Sorts a list of nr groups, the largest first. *rest is the group behind the list. */
-static size_t sort(struct hierarchy *tree, size_t first, size_t nr, size_t *rest)
+static size_t sort_rows(struct hierarchy *tree, size_t first, size_t nr, size_t *rest)
 {
 	size_t left, second;
 
@@ -202,8 +202,8 @@ static size_t sort(struct hierarchy *tree, size_t first, size_t nr, size_t *rest
 		tree->group[first].next = NONE;
 		return first;
 	}
-	left = sort(tree, first, nr / 2, &second);
-	second = sort(tree, second, nr - nr / 2, rest);
+	left = sort_rows(tree, first, nr / 2, &second);
+	second = sort_rows(tree, second, nr - nr / 2, rest);
 	return merge(tree, left, second);
 }
 
@@ -213,7 +213,7 @@ static size_t sort_list(struct hierarchy *tree, size_t first)
 
 	for (size_t at = first; at != NONE; at = tree->group[at].next)
 		nr++;
-	return nr ? sort(tree, first, nr, &rest) : NONE;
+	return nr ? sort_rows(tree, first, nr, &rest) : NONE;
 }
 
 /* ---- printing ---- */

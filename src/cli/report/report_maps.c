@@ -103,7 +103,7 @@ static int set_space(struct report_maps *maps, uint32_t pid, struct space *space
 	return 0;
 }
 
-static int append(struct space *space, const struct map *map)
+static int append_map(struct space *space, const struct map *map)
 {
 	if (PERCH__ARRAY_RESERVE(space->map, space->capacity, space->nr + 1))
 		return -ENOMEM;
@@ -119,7 +119,7 @@ static int append_part(struct space *space, const struct map *map, uint64_t star
 	part.start = start > map->start ? start : map->start;
 	part.end = end < map->end ? end : map->end;
 	part.page_offset += part.start - map->start;
-	return part.start < part.end ? append(space, &part) : 0;
+	return part.start < part.end ? append_map(space, &part) : 0;
 }
 
 /* Makes mappings from those of a process and a new one, which replaces what it covers. */
@@ -132,7 +132,7 @@ static struct space *with_map(const struct space *old, const struct map *map)
 	for (size_t i = 0; i < nr && !rc; i++)
 		rc = append_part(space, &old->map[i], 0, map->start);
 	if (!rc)
-		rc = append(space, map);
+		rc = append_map(space, map);
 	for (size_t i = 0; i < nr && !rc; i++)
 		rc = append_part(space, &old->map[i], map->end, UINT64_MAX);
 	if (!rc)
@@ -167,11 +167,11 @@ static bool is_free(const struct space *space, const struct map *map)
 	return space && space->users == 1 && (at == space->nr || space->map[at].start >= map->end);
 }
 
-static int insert(struct space *space, const struct map *map)
+static int insert_map(struct space *space, const struct map *map)
 {
 	size_t at = first_behind(space, map->start);
 
-	if (append(space, map))
+	if (append_map(space, map))
 		return -ENOMEM;
 	memmove(&space->map[at + 1], &space->map[at], (space->nr - 1 - at) * sizeof(*map));
 	space->map[at] = *map;
@@ -204,7 +204,7 @@ static int add_map(struct report_maps *maps, const struct perch_record *record)
 	if (add_name(maps, &mmap->filename, &map.name))
 		return -ENOMEM;
 	if (is_free(space, &map))
-		return insert(space, &map);
+		return insert_map(space, &map);
 	changed = with_map(space, &map);
 	if (!changed)
 		return -ENOMEM;

@@ -142,7 +142,7 @@ static const struct script_field *find_field(const char *word, size_t length)
 }
 
 /* Refuses a name that is not one of the fields. */
-static int refuse(const char *word, size_t length)
+static int refuse_field(const char *word, size_t length)
 {
 	const char *list[CLI_NR(table)];
 
@@ -192,8 +192,8 @@ static void change(struct script_choice *choice, uint64_t field, char sign)
 	}
 }
 
-static int apply(struct script_fields *fields, int type, const struct script_field *field,
-		 char sign)
+static int apply_field(struct script_fields *fields, int type, const struct script_field *field,
+		       char sign)
 {
 	if (type < SCRIPT_NR_TYPES && types[type].invalid & field->field)
 		return cli_usage_error(COMMAND, "-F: '%s' is not a field of %s events", field->name,
@@ -243,13 +243,13 @@ int script_fields_parse(struct script_fields *fields, const char *argument)
 		if (!length && !sign) /* perf ignores empty words */
 			continue;
 		if (!field)
-			return refuse(at, length);
+			return refuse_field(at, length);
 		if (!sign != !changes)
 			return cli_usage_error(
 				COMMAND,
 				"-F: '%s': either all fields have a sign (+field, -field), or none",
 				argument);
-		if (apply(fields, type, field, sign))
+		if (apply_field(fields, type, field, sign))
 			return -EINVAL;
 		at += length;
 	}

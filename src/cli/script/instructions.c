@@ -305,7 +305,7 @@ static int put_first_branch(struct path *path, const struct perch_branch_entry *
 }
 
 /* Moves to another offset of the same DSO. */
-static void move(struct script_target *target, uint64_t start, uint64_t offset)
+static void move_target(struct script_target *target, uint64_t start, uint64_t offset)
 {
 	target->location.offset = start + offset;
 }
@@ -326,7 +326,7 @@ static int put_block(struct path *path, uint64_t start, const struct perch_branc
 		struct script_instruction instruction = instruction_at(block, i, offset);
 		bool last = start + offset == end;
 
-		move(&target, first, offset);
+		move_target(&target, first, offset);
 		put_path_symbol(path, &target);
 		if (last ? put_path_branch(path, end, &instruction, entry, i + 1)
 			 : put_path_line(path, start + offset, &instruction))
@@ -359,7 +359,7 @@ static int put_last_block(struct path *path, uint64_t start)
 	for (uint32_t i = 0; i < block->nr; i++) {
 		struct script_instruction instruction = instruction_at(block, i, offset);
 
-		move(&target, first, offset);
+		move_target(&target, first, offset);
 		put_path_symbol(path, &target);
 		if (put_path_line(path, start + offset, &instruction))
 			return -ENOMEM;

@@ -94,7 +94,8 @@ struct perch_address script_named(const struct script *script, const struct perc
  * Copies the lines of an address into a chunk, and returns their offset, or 0 if out of memory.
  * Lines that are printed together are mostly close to each other in memory.
  */
-static uint32_t store(struct script_lines *lines, const struct script_line *line, const char *text)
+static uint32_t store_line(struct script_lines *lines, const struct script_line *line,
+			   const char *text)
 {
 	size_t size = (offsetof(struct script_line, text) + line->length + UNIT - 1) / UNIT * UNIT;
 	struct script_line *copy;
@@ -141,7 +142,7 @@ static uint32_t with_mode(uint32_t offset, char cpumode_char)
 }
 
 /* Returns the offset of the lines of an address, with its mode, or 0 if they are not made. */
-static inline uint32_t find(const struct script_lines *lines, uint32_t number, int kind)
+static inline uint32_t find_line(const struct script_lines *lines, uint32_t number, int kind)
 {
 	const struct script_offsets *offsets = &lines->offsets[kind];
 
@@ -340,7 +341,7 @@ static uint32_t make(struct script_lines *lines, uint32_t number, int kind)
 	if (!end)
 		return 0;
 	line.length = (uint32_t)(end - lines->buffer);
-	offset = store(lines, &line, lines->buffer);
+	offset = store_line(lines, &line, lines->buffer);
 	if (!offset)
 		return 0;
 	offset = with_mode(offset, address->cpumode_char);
@@ -356,7 +357,7 @@ const struct script_line *script_lines_chain(struct script_lines *lines, uint32_
 					     char *cpumode_char)
 {
 	char called = *cpumode_char;
-	uint32_t offset = find(lines, number, called ? RETURN : SAMPLED);
+	uint32_t offset = find_line(lines, number, called ? RETURN : SAMPLED);
 
 	/* the address itself is seldom in the CPU's cache */
 	if (!offset || (called && mode_of(offset) != called)) {
@@ -365,7 +366,7 @@ const struct script_line *script_lines_chain(struct script_lines *lines, uint32_
 				   ? RETURN
 				   : SAMPLED;
 
-		offset = find(lines, number, kind);
+		offset = find_line(lines, number, kind);
 		if (!offset)
 			offset = make(lines, number, kind);
 	}
@@ -375,7 +376,7 @@ const struct script_line *script_lines_chain(struct script_lines *lines, uint32_
 
 const struct script_line *script_lines_single(struct script_lines *lines, uint32_t number)
 {
-	uint32_t offset = find(lines, number, SINGLE);
+	uint32_t offset = find_line(lines, number, SINGLE);
 
 	if (!offset)
 		offset = make(lines, number, SINGLE);

@@ -74,15 +74,15 @@ bool script_queue_has_output(const struct script_queue *queue)
 /* ---- text ---- */
 
 /* Copies up to the end of a unit, because this is faster than memcpy(). */
-static inline char *copy(char *to, const struct script_line *line)
+static inline char *copy_line(char *to, const struct script_line *line)
 {
 	for (size_t i = 0; i < line->length; i += SCRIPT_LINE_UNIT)
 		memcpy(to + i, line->text + i, SCRIPT_LINE_UNIT);
 	return to + line->length;
 }
 
-static void print(struct script *script, const struct waiting *sample,
-		  const struct script_line *const *line)
+static void print_sample(struct script *script, const struct waiting *sample,
+			 const struct script_line *const *line)
 {
 	const struct script_lines *lines = sample->event->lines;
 	struct perch__output *out = sample->event->out;
@@ -93,7 +93,7 @@ static void print(struct script *script, const struct waiting *sample,
 	perch__output_end(out, to);
 	for (size_t i = 0; i < sample->nr; i++) {
 		to = perch__output_reserve(out, line[i]->length);
-		perch__output_end(out, copy(to, line[i]));
+		perch__output_end(out, copy_line(to, line[i]));
 	}
 	if (sample->truncated)
 		perch__output_bytes(out, lines->truncated, lines->truncated_length);
@@ -119,14 +119,14 @@ static void print_batch(struct script *script, struct batch *batch)
 		for (; ahead < end && ahead < line + sample->nr + AHEAD; ahead++)
 			for (size_t at = 0; at < LINE_BYTES; at += 64)
 				__builtin_prefetch((const char *)*ahead + at);
-		print(script, sample, line);
+		print_sample(script, sample, line);
 		line += sample->nr;
 	}
 	batch->nr = 0;
 }
 
 /* The job of the thread, which ends if the output cannot be written. */
-static int run(void *context, void *batch)
+static int run_batch(void *context, void *batch)
 {
 	struct script *script = context;
 
@@ -202,7 +202,7 @@ static void start_thread(struct script_queue *queue)
 {
 	queue->may_thread = false;
 	queue->thread = perch__batch_thread_new(
-		&(struct perch__batch_job){ .run = run,
+		&(struct perch__batch_job){ .run = run_batch,
 					    .context = queue->script,
 					    .batch_size = sizeof(struct batch),
 					    .nr_batches = BATCHES,

@@ -88,7 +88,7 @@ static int put_header(struct script *script)
 	return rc < 0 ? cli_check_stdout(SCRIPT_COMMAND, -rc) : 0;
 }
 
-static int run(struct script *script)
+static int run_script(struct script *script)
 {
 	struct perch_error err;
 	int rc, status = script->header || script->header_only ? put_header(script) : 0;
@@ -121,7 +121,7 @@ static int set_inline(void *value, const char *argument, bool negated)
 	return 0;
 }
 
-static void clear(struct script *script)
+static void clear_script(struct script *script)
 {
 	script_queue_free(script->queue);
 	script_events_clear(script);
@@ -199,7 +199,7 @@ static int check_options(const struct script *script)
 	return 0;
 }
 
-static int print(struct script *script)
+static int print_samples(struct script *script)
 {
 	int status = cli_input_open(&script->input);
 	bool threads;
@@ -236,7 +236,7 @@ static int print(struct script *script)
 		return status;
 	if (!script->per_event_dump)
 		cli_start_pager();
-	status = run(script);
+	status = run_script(script);
 	if (!script->header_only)
 		print_notes(script);
 	return status;
@@ -327,7 +327,7 @@ int perch_cmd_script(int argc, char **argv)
 		return refuse_operand(argv[next]);
 	if (script.dump || script.dump_unsorted)
 		return dump(&script);
-	status = print(&script);
-	clear(&script);
+	status = print_samples(&script);
+	clear_script(&script);
 	return status;
 }

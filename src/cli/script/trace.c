@@ -9,7 +9,7 @@
 #define TRACE_SIZE 1024
 
 /* Makes the buffer as long as a text of this length. Returns 0 or -ENOMEM. */
-static int reserve(struct script *script, size_t length)
+static int reserve_text(struct script *script, size_t length)
 {
 	char *larger = realloc(script->trace, length + 1);
 
@@ -29,13 +29,13 @@ int script_put_trace(struct script *script, const struct script_event *event,
 		script->unformatted++;
 		return 0;
 	}
-	if (!script->trace && reserve(script, TRACE_SIZE))
+	if (!script->trace && reserve_text(script, TRACE_SIZE))
 		return -ENOMEM;
 	length = perch_session_tracepoint_text(script->session, record, script->trace,
 					       script->trace_size, NULL);
 	/* a longer text is printed again, which is rare */
 	if (length >= (int)script->trace_size) {
-		if (reserve(script, length))
+		if (reserve_text(script, length))
 			return -ENOMEM;
 		length = perch_session_tracepoint_text(script->session, record, script->trace,
 						       script->trace_size, NULL);

@@ -137,7 +137,7 @@ static int check_output(struct stat_job *stat)
 	return 0;
 }
 
-static int check(struct stat_job *stat)
+static int check_options(struct stat_job *stat)
 {
 	int status = check_times(stat);
 
@@ -254,5 +254,5 @@ int stat_parse(struct stat_job *stat, int argc, char **argv)
 
 	if (first < argc)
 		stat->argv = argv + first;
-	return check(stat);
+	return check_options(stat);
 }

@@ -298,7 +298,7 @@ static int open_parts(struct stat_job *stat)
 	return status;
 }
 
-static int prepare(struct stat_job *stat)
+static int prepare_counting(struct stat_job *stat)
 {
 	int status;
 
@@ -316,7 +316,7 @@ static int prepare(struct stat_job *stat)
 int stat_run(struct stat_job *stat)
 {
 	uint64_t start;
-	int status = prepare(stat);
+	int status = prepare_counting(stat);
 
 	if (status)
 		return status;

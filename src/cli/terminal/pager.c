@@ -124,7 +124,7 @@ static int start_pager(const char *command, pid_t *pid)
 }
 
 /* Copies the rest of the input. Returns false if the output cannot be written. */
-static bool copy(int input, int output, struct held *held)
+static bool copy_output(int input, int output, struct held *held)
 {
 	ssize_t got;
 
@@ -155,7 +155,7 @@ static bool pass_to_pager(int input, struct held *held, int pager, pid_t pid)
 		found = ok && held->used > HELD_MAX; /* it has read */
 	}
 	if (found)
-		copy(input, pager, held);
+		copy_output(input, pager, held);
 	close(pager);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -171,7 +171,7 @@ static void page(int input, struct held *held, const char *command)
 
 	if ((pager < 0 || !pass_to_pager(input, held, pager, pid)) &&
 	    write_all(STDOUT_FILENO, held->text, held->used))
-		copy(input, STDOUT_FILENO, held);
+		copy_output(input, STDOUT_FILENO, held);
 	/* when the pager has ended, the closed pipe ends the command, too */
 	close(input);
 }

@@ -7,7 +7,7 @@
 #include "program/seccomp_kill.h"
 #include "top.h"
 
-static int run(struct top *top)
+static int run_top(struct top *top)
 {
 	struct perch_error err;
 	int status = record_make_plan(&top->plan, &top->record);
@@ -53,7 +53,7 @@ int perch_cmd_top(int argc, char **argv)
 		status = cli_check_filter(TOP_COMMAND, top->record.machine);
 	__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* there is one thread */
 	if (!status)
-		status = run(top);
+		status = run_top(top);
 	perch_recorder_close(top->recorder);
 	record_clear_plan(&top->plan);
 	top_clear_options(top);

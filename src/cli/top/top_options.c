@@ -82,7 +82,7 @@ static int ask_nothing(void *value, const char *text, bool negated)
 }
 
 /* -d takes seconds, as perf top. */
-static int check(struct top *top)
+static int check_top(struct top *top)
 {
 	struct record_options *record = &top->record;
 	struct report *report = &top->report;
@@ -214,7 +214,7 @@ int top_parse(struct top *top, int argc, char **argv)
 		return cli_usage_error(TOP_COMMAND,
 				       "'%s' is not an option; -p PID shows a running process",
 				       argv[next]);
-	return check(top);
+	return check_top(top);
 }
 
 void top_clear_options(struct top *top)

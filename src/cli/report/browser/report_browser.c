@@ -14,7 +14,7 @@ bool report_can_be_browsed(const struct report *report)
 	       screen_is_possible();
 }
 
-static bool move(struct browser *browser, int key)
+static bool move_cursor(struct browser *browser, int key)
 {
 	size_t last = browser->lines.nr ? browser->lines.nr - 1 : 0, page = browser_page(browser);
 	size_t *at = &browser->cursor;
@@ -428,7 +428,7 @@ static int do_key(struct browser *browser, const struct report *report, int key)
 {
 	if (key == 'q' || key == SCREEN_CLOSED)
 		return -1;
-	if (move(browser, key))
+	if (move_cursor(browser, key))
 		return 0;
 	if (key == SCREEN_RIGHT || (key == SCREEN_LEFT && browser->scroll)) {
 		browser_scroll(browser, key == SCREEN_RIGHT);
