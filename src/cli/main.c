@@ -23,7 +23,7 @@ static const struct cli_usage help_usage = {
 	.summary = "Shows the commands, or the options of one.",
 };
 
-static const struct command {
+static const struct subcommand {
 	const struct cli_usage *usage;
 	int (*run)(int argc, char **argv);
 } commands[] = {
@@ -54,7 +54,7 @@ static bool is_help_option(const char *word)
 }
 
 /* Returns NULL for an unknown name. */
-static const struct command *find_command(const char *name)
+static const struct subcommand *find_command(const char *name)
 {
 	for (size_t i = 0; i < CLI_NR(commands); i++)
 		if (!strcmp(commands[i].usage->name, name))
@@ -77,9 +77,9 @@ static void overview(FILE *stream)
  * Returns the most similar command; NULL when none is similar. A prefix of two characters is
  * similar.
  */
-static const struct command *suggest_command(const char *name)
+static const struct subcommand *suggest_command(const char *name)
 {
-	const struct command *found = NULL;
+	const struct subcommand *found = NULL;
 	unsigned least = strlen(name) < 5 ? 1 : 2;
 
 	for (size_t i = 0; i < CLI_NR(commands); i++) {
@@ -97,7 +97,7 @@ static const struct command *suggest_command(const char *name)
 
 static int refuse_command(const char *name)
 {
-	const struct command *near = suggest_command(name);
+	const struct subcommand *near = suggest_command(name);
 	const char *hint = cli_perf_command(name);
 	char clean[64];
 
@@ -143,7 +143,7 @@ static bool name_page(const char *name)
 static int help(int argc, char **argv)
 {
 	static const char prefix[] = "perch-"; /* of the names of manual pages */
-	const struct command *command;
+	const struct subcommand *command;
 	char *arguments[] = { NULL, (char *)"--help", NULL };
 	const char *name;
 
@@ -216,7 +216,7 @@ static void print_failed_allocations(const char *command)
 
 int main(int argc, char **argv)
 {
-	const struct command *command;
+	const struct subcommand *command;
 	int status;
 
 	set_mapped_size();

@@ -17,7 +17,7 @@
 #include "internal.h"
 
 /* A tracepoint of the text, which may be a glob. */
-struct tracepoint {
+struct tracepoint_name {
 	const char *events; /* directory of tracefs */
 	const char *system, *name;
 	size_t at, at_name; /* bytes of the text where system and name begin */
@@ -29,7 +29,7 @@ static bool is_safe(const char *name)
 	return name[0] != '.';
 }
 
-static int report_unknown(struct perch__parser *parser, const struct tracepoint *tracepoint)
+static int report_unknown(struct perch__parser *parser, const struct tracepoint_name *tracepoint)
 {
 	const char *system = tracepoint->system, *name = tracepoint->name;
 	struct perch__suggestions suggestions = { .word = system };
@@ -62,7 +62,8 @@ static int report_unknown(struct perch__parser *parser, const struct tracepoint 
 }
 
 /* Adds the tracepoint to the error of a function of the machine. */
-static int report_tracefs(struct perch__parser *parser, int rc, const struct tracepoint *tracepoint)
+static int report_tracefs(struct perch__parser *parser, int rc,
+			  const struct tracepoint_name *tracepoint)
 {
 	perch_error_prefix(parser->err, "tracepoint '%s:%s': ", tracepoint->system,
 			   tracepoint->name);
@@ -72,7 +73,7 @@ static int report_tracefs(struct perch__parser *parser, int rc, const struct tra
 }
 
 /* Returns -ENOENT without an error message when there is no such tracepoint. */
-static int add_tracepoint(struct perch__parser *parser, const struct tracepoint *tracepoint)
+static int add_tracepoint(struct perch__parser *parser, const struct tracepoint_name *tracepoint)
 {
 	char path[PATH_MAX], text[32];
 	struct perch_event *event;
@@ -163,10 +164,10 @@ static int find_names(struct perch__parser *parser, size_t at, struct names *nam
 }
 
 /* Each event gets the name of its tracepoint; the parser appends the terms and modifiers later. */
-static int add_system(struct perch__parser *parser, const struct tracepoint *glob,
+static int add_system(struct perch__parser *parser, const struct tracepoint_name *glob,
 		      const char *system)
 {
-	struct tracepoint tracepoint = *glob;
+	struct tracepoint_name tracepoint = *glob;
 	struct names names = { 0 };
 	struct perch_event *event;
 	char path[PATH_MAX];
@@ -190,7 +191,7 @@ static int add_system(struct perch__parser *parser, const struct tracepoint *glo
 	return rc;
 }
 
-static int report_no_match(struct perch__parser *parser, const struct tracepoint *glob,
+static int report_no_match(struct perch__parser *parser, const struct tracepoint_name *glob,
 			   bool has_system)
 {
 	struct perch__suggestions suggestions = { .word = glob->system };
@@ -205,7 +206,7 @@ static int report_no_match(struct perch__parser *parser, const struct tracepoint
 	return -ENOENT;
 }
 
-static int add_matches(struct perch__parser *parser, const struct tracepoint *glob)
+static int add_matches(struct perch__parser *parser, const struct tracepoint_name *glob)
 {
 	size_t before = parser->events->nr;
 	struct names systems = { 0 };
@@ -226,7 +227,7 @@ static int add_matches(struct perch__parser *parser, const struct tracepoint *gl
 int perch__add_tracepoints(struct perch__parser *parser, const char *system, size_t at,
 			   const char *name, size_t at_name)
 {
-	struct tracepoint tracepoint = {
+	struct tracepoint_name tracepoint = {
 		.system = system, .name = name, .at = at, .at_name = at_name
 	};
 	char tracefs[PATH_MAX];

@@ -87,7 +87,7 @@ static enum perch__match shown_to_lack(const struct perch__case *c,
 }
 
 /* What a search for newer features has found, and what it compares with. */
-struct search {
+struct feature_search {
 	const struct perch__case *c;
 	unsigned after; /* the release rank of the kernel */
 	struct perch__newer_list *list;
@@ -106,14 +106,14 @@ static void add_newer(struct perch__newer_list *list, const struct perch__newer 
 	list->feature[at] = *feature;
 }
 
-static void consider(const struct search *search, struct perch__newer feature)
+static void consider(const struct feature_search *search, struct perch__newer feature)
 {
 	feature.lacking = shown_to_lack(search->c, &feature);
 	if (feature.lacking != PERCH__NO)
 		add_newer(search->list, &feature);
 }
 
-static void consider_fields(const struct search *search)
+static void consider_fields(const struct feature_search *search)
 {
 	const struct perch_attr_field *fields;
 	size_t nr;
@@ -143,7 +143,7 @@ static uint64_t bits_of_stage(const struct perch_attr *attr, enum perch__stage s
 	}
 }
 
-static void consider_bits(const struct search *search)
+static void consider_bits(const struct feature_search *search)
 {
 	const struct perch_attr_bit *bits;
 	size_t nr;
@@ -167,8 +167,9 @@ static void consider_bits(const struct search *search)
 void perch__find_newer(const struct perch__case *c, struct perch__newer_list *list)
 {
 	unsigned running = perch__running_rank(c);
-	const struct search search = { c, running ? running : perch_release_rank(USUAL_RELEASE),
-				       list };
+	const struct feature_search search = {
+		c, running ? running : perch_release_rank(USUAL_RELEASE), list
+	};
 
 	list->nr = 0;
 	consider_fields(&search);

@@ -22,7 +22,7 @@ struct waiting_sample {
 	uint32_t nr; /* addresses */
 };
 
-struct batch {
+struct export_batch {
 	bool failed; /* -ENOMEM: samples are lost, so the export is */
 	size_t nr, nr_addresses;
 	size_t nr_skipped; /* addresses of samples that are not added, which have positions, too */
@@ -37,7 +37,7 @@ struct batch {
 };
 
 /* Samples whose stacks are looked up together. */
-struct group {
+struct batch_group {
 	struct perch_export *export;
 	const struct waiting_sample *sample; /* the first one */
 	struct perch__chain_part part[PERCH__CHAINS];
@@ -67,7 +67,7 @@ static uint32_t find_node(struct perch_export *export, const struct stack_node *
 	return (uint32_t) export->nr_stacks++;
 }
 
-static struct stack_node node_of(const struct group *group, size_t i, size_t level)
+static struct stack_node node_of(const struct batch_group *group, size_t i, size_t level)
 {
 	return (struct stack_node){
 		.parent = group->stack[i],
@@ -78,7 +78,7 @@ static struct stack_node node_of(const struct group *group, size_t i, size_t lev
 
 static void find_level(void *context, size_t level, uint64_t chains, uint64_t shared)
 {
-	struct group *group = context;
+	struct batch_group *group = context;
 	struct perch_export *export = group->export;
 
 	PERCH__FOR_EACH_BIT(i, chains & ~shared)
@@ -109,7 +109,7 @@ static void find_level(void *context, size_t level, uint64_t chains, uint64_t sh
 }
 
 /* Returns how many outer addresses of a chain the last one has, and makes it the last one. */
-static size_t update_last(struct batch *batch, const uint32_t *chain, size_t nr)
+static size_t update_last(struct export_batch *batch, const uint32_t *chain, size_t nr)
 {
 	size_t shared = 0;
 
@@ -126,14 +126,15 @@ static size_t update_last(struct batch *batch, const uint32_t *chain, size_t nr)
 
 static bool same_entry(const void *entries, uint32_t index, const void *key)
 {
-	const struct entry *entry = (const struct entry *)entries + index, *wanted = key;
+	const struct export_entry *entry = (const struct export_entry *)entries + index,
+				  *wanted = key;
 
 	return entry->stack == wanted->stack && entry->thread == wanted->thread &&
 	       entry->event == wanted->event;
 }
 
 /* Adds an entry without samples. Returns its index, or NO_INDEX if out of memory. */
-static uint32_t add_entry(struct perch_export *export, const struct entry *entry)
+static uint32_t add_entry(struct perch_export *export, const struct export_entry *entry)
 {
 	if (export->nr_entries > PERCH__HASH_MAX ||
 	    PERCH__ARRAY_RESERVE_BY_NR(export->entry, export->nr_entries, 1))
@@ -143,7 +144,8 @@ static uint32_t add_entry(struct perch_export *export, const struct entry *entry
 }
 
 /* Returns the entry with the thread and event of another one, by hash; NULL if out of memory. */
-static struct entry *find_other(struct perch_export *export, const struct entry *wanted)
+static struct export_entry *find_other(struct perch_export *export,
+				       const struct export_entry *wanted)
 {
 	uint64_t hash = perch__hash_pair(perch__hash_integer(export->entries.seed, wanted->stack),
 					 wanted->thread, wanted->event);
@@ -162,7 +164,8 @@ static struct entry *find_other(struct perch_export *export, const struct entry 
  * Returns the samples of a stack, thread and event; NULL if out of memory. Most stacks have one
  * entry, which needs no lookup.
  */
-static struct entry *find_entry(struct perch_export *export, const struct entry *wanted)
+static struct export_entry *find_entry(struct perch_export *export,
+				       const struct export_entry *wanted)
 {
 	uint32_t *first;
 
@@ -179,7 +182,7 @@ static struct entry *find_entry(struct perch_export *export, const struct entry 
 
 /* ---- groups ---- */
 
-static void find_stacks(struct group *group, const uint32_t *chain, size_t nr)
+static void find_stacks(struct batch_group *group, const uint32_t *chain, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		uint32_t length = group->sample[i].nr;
@@ -195,7 +198,7 @@ static void find_stacks(struct group *group, const uint32_t *chain, size_t nr)
 }
 
 /* first: the occurrence of the first sample. Returns 0 or -ENOMEM. */
-static int add_to_entries(const struct group *group, size_t nr, size_t first)
+static int add_to_entries(const struct batch_group *group, size_t nr, size_t first)
 {
 	struct perch_export *export = group->export;
 
@@ -207,10 +210,10 @@ static int add_to_entries(const struct group *group, size_t nr, size_t first)
 	}
 	for (size_t i = 0; i < nr; i++) {
 		const struct waiting_sample *sample = &group->sample[i];
-		const struct entry wanted = { .stack = group->stack[i],
-					      .thread = sample->thread,
-					      .event = sample->event };
-		struct entry *entry = find_entry(export, &wanted);
+		const struct export_entry wanted = { .stack = group->stack[i],
+						     .thread = sample->thread,
+						     .event = sample->event };
+		struct export_entry *entry = find_entry(export, &wanted);
 
 		if (!entry)
 			return -ENOMEM;
@@ -227,7 +230,7 @@ static int add_to_entries(const struct group *group, size_t nr, size_t first)
 /* Makes space for all addresses of the batch, and numbers the waiting ones. */
 static int prepare_batch(struct perch_export *export)
 {
-	struct batch *batch = export->batch;
+	struct export_batch *batch = export->batch;
 	const uint32_t *numbers;
 
 	if (export->nr_stacks + batch->nr_addresses > PERCH__HASH_MAX ||
@@ -245,7 +248,7 @@ static int prepare_batch(struct perch_export *export)
 
 int perch__export_batch_flush(struct perch_export *export)
 {
-	struct batch *batch = export->batch;
+	struct export_batch *batch = export->batch;
 	const uint32_t *chain = batch->chain;
 	size_t first;
 
@@ -259,7 +262,7 @@ int perch__export_batch_flush(struct perch_export *export)
 	first = export->nr_occurrences ? export->nr_occurrences - batch->nr : 0;
 	for (size_t at = 0; at < batch->nr; at += PERCH__CHAINS) {
 		size_t nr = batch->nr - at < PERCH__CHAINS ? batch->nr - at : PERCH__CHAINS;
-		struct group group = { .export = export, .sample = &batch->sample[at] };
+		struct batch_group group = { .export = export, .sample = &batch->sample[at] };
 
 		find_stacks(&group, chain, nr);
 		if (add_to_entries(&group, nr, first + at))
@@ -272,14 +275,14 @@ int perch__export_batch_flush(struct perch_export *export)
 	return 0;
 }
 
-struct batch *perch__export_batch_new(void)
+struct export_batch *perch__export_batch_new(void)
 {
-	return calloc(1, sizeof(struct batch));
+	return calloc(1, sizeof(struct export_batch));
 }
 
 static int flush_if_full(struct perch_export *export)
 {
-	const struct batch *batch = export->batch;
+	const struct export_batch *batch = export->batch;
 
 	return batch->nr == SAMPLES || batch->nr_addresses >= ADDRESSES ||
 			       batch->nr_skipped >= ADDRESSES
@@ -291,7 +294,7 @@ int perch__export_batch_add(struct perch_export *export, const struct perch_sess
 			    uint32_t thread)
 {
 	size_t nr = sample->nr < PERCH_MAX_CALL_CHAIN ? sample->nr : PERCH_MAX_CALL_CHAIN;
-	struct batch *batch = export->batch;
+	struct export_batch *batch = export->batch;
 
 	if (batch->failed)
 		return -ENOMEM;

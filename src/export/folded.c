@@ -139,7 +139,7 @@ static uint32_t add_thread(struct folded *folded, const struct thread_name *thre
 
 /* Adds the names of an entry. The nodes of callers are found by the stack: entries of one thread
  * that share callers are mostly next to each other. */
-static int add_entry(struct folded *folded, const struct entry *entry)
+static int add_entry(struct folded *folded, const struct export_entry *entry)
 {
 	const struct perch_export *export = folded->export;
 	uint32_t chain[PERCH_MAX_CALL_CHAIN], node = NO_INDEX, thread = entry->thread + 1;

@@ -17,7 +17,7 @@
 #define MEMORY_LEVEL	 8
 #define LEVEL		 1 /* of an export, level 6 takes four times as long for 13 % less */
 
-struct block {
+struct gzip_block {
 	size_t size;
 	uint8_t bytes[BLOCK_BYTES];
 };
@@ -27,7 +27,7 @@ struct gzip {
 	FILE *out;
 	int error; /* of writing: an errno, or 0 */
 	uint8_t compressed[COMPRESSED_BYTES];
-	struct block *block; /* that is filled */
+	struct gzip_block *block; /* that is filled */
 	bool may_start;
 	struct perch__batch_thread *thread; /* NULL: there is none */
 };
@@ -73,7 +73,7 @@ static void compress_bytes(struct gzip *gzip, const void *bytes, size_t size, in
 static int compress_block(void *context, void *batch)
 {
 	struct gzip *gzip = context;
-	struct block *block = batch;
+	struct gzip_block *block = batch;
 
 	if (block->size)
 		compress_bytes(gzip, block->bytes, block->size, Z_NO_FLUSH);
@@ -87,7 +87,7 @@ static void start(struct gzip *gzip)
 	gzip->may_start = false;
 	gzip->thread = perch__batch_thread_new(&(struct perch__batch_job){
 		.nr_batches = BLOCKS,
-		.batch_size = sizeof(struct block),
+		.batch_size = sizeof(struct gzip_block),
 		.run = compress_block,
 		.context = gzip,
 		.writes = true,
@@ -113,7 +113,7 @@ void perch__gzip_write(struct gzip *gzip, const void *bytes, size_t size)
 	const char *at = bytes;
 
 	while (size) {
-		struct block *block = gzip->block;
+		struct gzip_block *block = gzip->block;
 		size_t space = BLOCK_BYTES - block->size, some = size < space ? size : space;
 
 		memcpy(block->bytes + block->size, at, some);

@@ -137,7 +137,7 @@ struct thread_name {
 };
 
 /* The samples of one stack, thread and event. */
-struct entry {
+struct export_entry {
 	uint32_t stack, thread, event; /* indexes; stack NO_INDEX: no address */
 	uint64_t samples, period;
 };
@@ -208,12 +208,12 @@ struct perch_export {
 
 	struct stack_node *stack;
 	struct thread_name *thread;
-	struct entry *entry;
+	struct export_entry *entry;
 	struct occurrence *occurrence;
 	struct markers markers;
 	size_t nr_stacks, nr_threads, nr_entries, nr_occurrences;
 	struct perch__hash_table stacks, threads, entries;
-	struct batch *batch; /* samples that are not added up yet */
+	struct export_batch *batch; /* samples that are not added up yet */
 };
 
 /* Adds a sample. *thread is the index of its thread. Returns 0 or -ENOMEM. */
@@ -228,7 +228,7 @@ int perch__export_thread(struct perch_export *export, const struct perch_thread 
 
 /* ---- batch.c: stacks and entries of many samples at a time ---- */
 
-struct batch *perch__export_batch_new(void); /* NULL: no memory; free() frees it */
+struct export_batch *perch__export_batch_new(void); /* NULL: no memory; free() frees it */
 /* Adds a sample to the batch, which is added up if it is full. Its occurrence, if the format has
  * them, is the last one. Returns 0 or -ENOMEM. */
 int perch__export_batch_add(struct perch_export *export, const struct perch_session_sample *sample,

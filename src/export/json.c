@@ -54,7 +54,7 @@ static void add_up(const struct perch_export *export, const struct export_tree *
 		   uint32_t event, struct event_sums *sums)
 {
 	for (size_t i = 0; i < export->nr_entries; i++) {
-		const struct entry *entry = &export->entry[i];
+		const struct export_entry *entry = &export->entry[i];
 		const struct sums one = { entry->samples, entry->period };
 
 		if (entry->event != event)
@@ -147,7 +147,7 @@ static void put_samples(struct json_file *file, const struct perch_export *expor
 {
 	perch__json_put_array(&file->json, "samples");
 	for (size_t i = 0; i < export->nr_entries; i++) {
-		const struct entry *entry = &export->entry[i];
+		const struct export_entry *entry = &export->entry[i];
 
 		perch__json_put_object(&file->json, NULL);
 		if (tree->leaf[i] == NO_INDEX)

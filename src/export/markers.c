@@ -231,7 +231,7 @@ static int add_others(struct perch_export *export)
 	perch_reader_events(perch_session_reader(export->session), &event);
 	for (uint32_t i = 0; i < export->nr_occurrences; i++) {
 		const struct occurrence *occurrence = &export->occurrence[i];
-		const struct entry *entry = &export->entry[occurrence->entry];
+		const struct export_entry *entry = &export->entry[occurrence->entry];
 		const struct marker marker = {
 			.start = occurrence->time,
 			.end = occurrence->time,

@@ -8,9 +8,9 @@
 
 static int compare_entries(const void *left, const void *right, void *context)
 {
-	const struct entry *entry = context;
-	const struct entry *a = &entry[*(const uint32_t *)left];
-	const struct entry *b = &entry[*(const uint32_t *)right];
+	const struct export_entry *entry = context;
+	const struct export_entry *a = &entry[*(const uint32_t *)left];
+	const struct export_entry *b = &entry[*(const uint32_t *)right];
 
 	if (a->thread != b->thread)
 		return a->thread < b->thread ? -1 : 1;
@@ -26,7 +26,7 @@ static void make_tracks(const struct perch_export *export, struct export_tracks 
 		sorted[i] = i;
 	qsort_r(sorted, export->nr_entries, sizeof(*sorted), compare_entries, export->entry);
 	for (size_t i = 0; i < export->nr_entries; i++) {
-		const struct entry *entry = &export->entry[sorted[i]];
+		const struct export_entry *entry = &export->entry[sorted[i]];
 
 		if (!i || compare_entries(&sorted[i - 1], &sorted[i], export->entry))
 			tracks->track[tracks->nr++] =

@@ -166,13 +166,13 @@ static int load_stream(struct perch_reader *reader, int fd, struct perch_error *
 
 /* ---- a directory ---- */
 
-struct part {
+struct load_part {
 	unsigned long number; /* of "data.N" */
 	uint64_t size;
 };
 
-struct parts {
-	struct part *part;
+struct load_parts {
+	struct load_part *part;
 	size_t nr, capacity;
 };
 
@@ -190,9 +190,9 @@ static bool part_number(const char *name, unsigned long *number)
 	return true;
 }
 
-static int add_part(struct parts *parts, unsigned long number, struct perch_error *err)
+static int add_part(struct load_parts *parts, unsigned long number, struct perch_error *err)
 {
-	struct part *part;
+	struct load_part *part;
 
 	if (parts->nr == MAX_PARTS)
 		return perch_error_set(err, EFBIG, PERCH_ERROR_UNSUPPORTED_FILE,
@@ -207,12 +207,12 @@ static int add_part(struct parts *parts, unsigned long number, struct perch_erro
 
 static int by_number(const void *left, const void *right)
 {
-	const struct part *a = left, *b = right;
+	const struct load_part *a = left, *b = right;
 
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-static int list_parts(int directory, struct parts *parts, struct perch_error *err)
+static int list_parts(int directory, struct load_parts *parts, struct perch_error *err)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -250,7 +250,7 @@ static int open_part(int directory, const char *name, struct stat *status, struc
 	return rc;
 }
 
-static int measure_parts(struct perch_reader *reader, int directory, struct parts *parts,
+static int measure_parts(struct perch_reader *reader, int directory, struct load_parts *parts,
 			 uint64_t *extent, struct perch_error *err)
 {
 	*extent = whole_pages(reader->size);
@@ -274,7 +274,7 @@ static int measure_parts(struct perch_reader *reader, int directory, struct part
 }
 
 /* Maps the files after the one with the header. All their bytes are records. */
-static int map_parts(struct perch_reader *reader, int directory, const struct parts *parts,
+static int map_parts(struct perch_reader *reader, int directory, const struct load_parts *parts,
 		     struct perch_error *err)
 {
 	uint64_t base = whole_pages(reader->size);
@@ -302,8 +302,8 @@ static int map_parts(struct perch_reader *reader, int directory, const struct pa
 	return 0;
 }
 
-static int load_parts(struct perch_reader *reader, int directory, int header, struct parts *parts,
-		      struct perch_error *err)
+static int load_parts(struct perch_reader *reader, int directory, int header,
+		      struct load_parts *parts, struct perch_error *err)
 {
 	uint64_t extent;
 	int rc = list_parts(directory, parts, err);
@@ -331,7 +331,7 @@ static int load_parts(struct perch_reader *reader, int directory, int header, st
  * each ring in "data.N". */
 static int load_directory(struct perch_reader *reader, int directory, struct perch_error *err)
 {
-	struct parts parts = { 0 };
+	struct load_parts parts = { 0 };
 	struct stat status;
 	int header = openat(directory, "data", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;
 

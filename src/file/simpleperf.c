@@ -115,17 +115,17 @@ static bool take_varint(struct perch__view *view, uint64_t *value)
 	return false;
 }
 
-struct field {
+struct proto_field {
 	uint64_t number, value;
 	struct perch__view bytes; /* of a text or message */
 };
 
-static bool take_field(struct perch__view *view, struct field *field)
+static bool take_field(struct perch__view *view, struct proto_field *field)
 {
 	enum { VARINT, FIXED64, BYTES, FIXED32 = 5 };
 	uint64_t key, size = 0;
 
-	*field = (struct field){ 0 };
+	*field = (struct proto_field){ 0 };
 	if (!take_varint(view, &key))
 		return false;
 	field->number = key >> 3;
@@ -149,7 +149,7 @@ static int parse_function(struct perch_reader *reader, struct perch__view view,
 {
 	struct perch__view name = { .at = (const uint8_t *)"" };
 	uint64_t address = 0, size = 0;
-	struct field field;
+	struct proto_field field;
 
 	while (view.left) {
 		if (!take_field(&view, &field))
@@ -167,11 +167,11 @@ static int parse_function(struct perch_reader *reader, struct perch__view view,
 }
 
 /* Sets what a field of a file says. Returns 0, -EBADMSG or -ENOMEM. */
-static int set_field(struct perch_reader *reader, const struct field *field,
+static int set_field(struct perch_reader *reader, const struct proto_field *field,
 		     struct perch_recorded_file *file, struct perch_recorded_function *functions)
 {
 	struct perch__view view = field->bytes;
-	struct field offset;
+	struct proto_field offset;
 
 	switch (field->number) {
 	case 1:
@@ -206,7 +206,7 @@ static int parse_message(struct perch_reader *reader, struct perch__view view,
 {
 	struct perch_recorded_function *functions;
 	struct perch__view all = view;
-	struct field field;
+	struct proto_field field;
 	size_t nr = 0;
 	int rc = 0;
 

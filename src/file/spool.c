@@ -70,7 +70,7 @@ static int write_all(int file, const uint8_t *bytes, size_t size)
 /* ---- the end of the recording ---- */
 
 /* Finds the records in the stream: a stream may continue forever after the last record. */
-struct scanner {
+struct spool_scanner {
 	bool has_header, pipe, swapped;
 	bool ended; /* no record can be found in the rest */
 	/* first bytes of the header, then of each record, enough to determine its length */
@@ -81,7 +81,7 @@ struct scanner {
 
 /* False if this is neither perf.data nor compressed. Records are searched in a piped recording
  * only. */
-static bool read_header(struct scanner *scanner)
+static bool read_header(struct spool_scanner *scanner)
 {
 	uint64_t magic = perch__u64(scanner->head), size = perch__u64(scanner->head + 8);
 	enum compression compression;
@@ -94,7 +94,7 @@ static bool read_header(struct scanner *scanner)
 	       perch__find_compression(scanner->head, sizeof(scanner->head), &compression);
 }
 
-static void skip_record(struct scanner *scanner)
+static void skip_record(struct spool_scanner *scanner)
 {
 	uint16_t size = perch__u16(scanner->head + 6);
 	size_t whole;
@@ -117,7 +117,7 @@ static void skip_record(struct scanner *scanner)
 }
 
 /* Scans the next bytes of the stream. False if this is not perf.data. */
-static bool scan(struct scanner *scanner, const uint8_t *bytes, size_t size)
+static bool scan(struct spool_scanner *scanner, const uint8_t *bytes, size_t size)
 {
 	while (size && !scanner->ended && (!scanner->has_header || scanner->pipe)) {
 		uint64_t part = scanner->skip ? scanner->skip : scanner->want - scanner->have;
@@ -169,7 +169,7 @@ static bool has_free_space(int file)
 /* Copies up to the end of the recording. Input that is not perf.data is refused at once. */
 static int copy_pipe(int from, int to, uint8_t *bytes, struct perch_error *err)
 {
-	struct scanner scanner = { .want = sizeof(scanner.head) };
+	struct spool_scanner scanner = { .want = sizeof(scanner.head) };
 	uint64_t copied = 0, checked = 0;
 	ssize_t got;
 	int rc;

@@ -73,12 +73,12 @@ static int write_pieces(struct perch_writer *writer, const struct iovec *iov, in
 }
 
 /* A position in pieces. */
-struct position {
+struct write_position {
 	const struct iovec *iov;
 	size_t offset; /* in *iov */
 };
 
-static void advance(struct position *position, uint64_t size)
+static void advance(struct write_position *position, uint64_t size)
 {
 	while (size >= position->iov->iov_len - position->offset) {
 		size -= position->iov->iov_len - position->offset;
@@ -91,7 +91,7 @@ static void advance(struct position *position, uint64_t size)
 }
 
 /* Copies bytes that the pieces have. */
-static void copy_from(struct position position, void *to, size_t size)
+static void copy_from(struct write_position position, void *to, size_t size)
 {
 	char *at = to;
 
@@ -111,7 +111,7 @@ static void copy_from(struct position position, void *to, size_t size)
 /* Returns the size of the records that lie within the first bytes of the pieces. */
 static size_t whole_records(const struct iovec *iov, size_t bytes)
 {
-	struct position position = { iov, 0 };
+	struct write_position position = { iov, 0 };
 	size_t whole = 0;
 
 	while (bytes - whole >= sizeof(struct perch_record_header)) {

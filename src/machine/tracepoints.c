@@ -17,13 +17,13 @@
 #include "base/kernel/format_field.h"
 #include "internal.h"
 
-struct tracepoint {
+struct listed_tracepoint {
 	uint32_t id;
 	char *name; /* "sched:sched_switch" */
 };
 
 struct tracepoints {
-	struct tracepoint *tracepoint;
+	struct listed_tracepoint *tracepoint;
 	size_t nr, capacity;
 	int error; /* the last negative errno of a file that could not be read, or 0 */
 	/* the last answer, which is not checked again for a short time */
@@ -63,11 +63,11 @@ static int read_id(const char *directory, uint32_t *id)
 /* Takes the name, from malloc(); NULL if there was no memory. */
 static void append_tracepoint(struct tracepoints *all, uint32_t id, char *name)
 {
-	struct tracepoint *tracepoint =
+	struct listed_tracepoint *tracepoint =
 		name ? PERCH__ARRAY_APPEND(all->tracepoint, all->nr, all->capacity) : NULL;
 
 	if (tracepoint) {
-		*tracepoint = (struct tracepoint){ id, name };
+		*tracepoint = (struct listed_tracepoint){ id, name };
 		return;
 	}
 	free(name);

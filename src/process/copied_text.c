@@ -11,7 +11,7 @@ enum { MAX_PIECES = 64 };
 #define LARGE_PAGE (2ull << 20)
 
 /* A file whose byte at an address has the offset address + shift. */
-struct text {
+struct copied_text {
 	struct perch_dso *dso;
 	uint64_t shift;
 };
@@ -26,38 +26,38 @@ static bool is_generated(const struct map *map)
 	return map && map->dso->kind == PERCH_DSO_ANON && !map->not_executable;
 }
 
-static bool text_of_file(const struct map *map, struct text *text)
+static bool text_of_file(const struct map *map, struct copied_text *text)
 {
 	if (!is_file(map))
 		return false;
-	*text = (struct text){ map->dso, map->offset - map->start };
+	*text = (struct copied_text){ map->dso, map->offset - map->start };
 	return true;
 }
 
-static bool same(const struct text *a, const struct text *b)
+static bool same(const struct copied_text *a, const struct copied_text *b)
 {
 	return a->dso == b->dso && a->shift == b->shift;
 }
 
 /* What was executable at the addresses, before data took its place. */
-static bool text_of_map(const struct map *map, struct text *text)
+static bool text_of_map(const struct map *map, struct copied_text *text)
 {
 	if (map && map->text) {
-		*text = (struct text){ map->text, map->text_shift };
+		*text = (struct copied_text){ map->text, map->text_shift };
 		return true;
 	}
 	return map && !map->not_executable && text_of_file(map, text);
 }
 
 /* The range lies inside of the text of one file. */
-static bool find_below(const struct space *space, const struct map *map, struct text *text)
+static bool find_below(const struct space *space, const struct map *map, struct copied_text *text)
 {
 	const struct map *at = perch__space_find(space, map->start);
 
 	if (!text_of_map(at, text))
 		return false;
 	for (int i = 0; at->end < map->end; i++) {
-		struct text next;
+		struct copied_text next;
 
 		at = perch__space_find(space, at->end);
 		if (i == MAX_PIECES || !text_of_map(at, &next) || !same(text, &next))
@@ -71,7 +71,7 @@ static bool find_below(const struct space *space, const struct map *map, struct 
  * later. Then the memory has not both ends at the boundary of a large page, as copies have. A
  * program is never unmapped.
  */
-static bool may_be_unmapped(const struct map *map, const struct text *text)
+static bool may_be_unmapped(const struct map *map, const struct copied_text *text)
 {
 	const char *slash = strrchr(text->dso->path, '/');
 
@@ -80,15 +80,15 @@ static bool may_be_unmapped(const struct map *map, const struct text *text)
 }
 
 /* True if what lies between two mappings of a file continues them: its text, if one of them is. */
-static bool continues(const struct map *before, const struct map *after, struct text *text)
+static bool continues(const struct map *before, const struct map *after, struct copied_text *text)
 {
-	struct text other;
+	struct copied_text other;
 
 	return text_of_file(before, text) && text_of_file(after, &other) && same(text, &other) &&
 	       !(before->not_executable && after->not_executable);
 }
 
-static bool find_between(const struct space *space, const struct map *map, struct text *text)
+static bool find_between(const struct space *space, const struct map *map, struct copied_text *text)
 {
 	return map->start && continues(perch__space_find(space, map->start - 1),
 				       perch__space_find(space, map->end), text);
@@ -96,7 +96,7 @@ static bool find_between(const struct space *space, const struct map *map, struc
 
 void perch__find_copied_text(const struct space *space, struct map *map)
 {
-	struct text text;
+	struct copied_text text;
 
 	/* after exec, what is mapped at an address may be that of the old program */
 	if (map->dso->kind != PERCH_DSO_ANON || space->before)
@@ -117,7 +117,7 @@ int perch__insert_copied_text(struct space *space, const struct map *after)
 {
 	const struct map *map = after;
 	struct map copied = { .end = after->start };
-	struct text text;
+	struct copied_text text;
 	int i = 0;
 
 	if (!is_file(after) || space->before)

@@ -9,7 +9,7 @@
 
 #include "internal.h"
 
-struct key {
+struct dso_key {
 	const char *path;
 	size_t length;
 	const uint8_t *build_id;
@@ -20,7 +20,7 @@ struct key {
 static bool same_path(const void *items, uint32_t index, const void *wanted)
 {
 	const struct perch_dso *dso = ((struct perch_dso *const *)items)[index];
-	const struct key *key = wanted;
+	const struct dso_key *key = wanted;
 
 	return strlen(dso->path) == key->length && !memcmp(dso->path, key->path, key->length);
 }
@@ -28,7 +28,7 @@ static bool same_path(const void *items, uint32_t index, const void *wanted)
 static bool same_build_id(const void *items, uint32_t index, const void *wanted)
 {
 	const struct perch_dso *dso = ((struct perch_dso *const *)items)[index];
-	const struct key *key = wanted;
+	const struct dso_key *key = wanted;
 
 	return dso->build_id_size == key->size &&
 	       !memcmp(dso->build_id, key->build_id, key->size) && same_path(items, index, wanted);
@@ -38,7 +38,7 @@ static bool same_build_id(const void *items, uint32_t index, const void *wanted)
 static bool same_file(const void *items, uint32_t index, const void *wanted)
 {
 	const struct perch_dso *dso = ((struct perch_dso *const *)items)[index];
-	const struct key *key = wanted;
+	const struct dso_key *key = wanted;
 	const struct perch_mmap_record *mmap = key->mmap;
 
 	return dso->inode == mmap->inode && dso->device_major == mmap->major &&
@@ -48,17 +48,17 @@ static bool same_file(const void *items, uint32_t index, const void *wanted)
 	       same_path(items, index, wanted);
 }
 
-static uint64_t hash_path(const struct perch_processes *processes, const struct key *key)
+static uint64_t hash_path(const struct perch_processes *processes, const struct dso_key *key)
 {
 	return perch__hash_bytes(processes->seed, key->path, key->length);
 }
 
-static uint64_t hash_build_id(const struct perch_processes *processes, const struct key *key)
+static uint64_t hash_build_id(const struct perch_processes *processes, const struct dso_key *key)
 {
 	return perch__hash_bytes(hash_path(processes, key), key->build_id, key->size);
 }
 
-static uint64_t hash_file(const struct perch_processes *processes, const struct key *key)
+static uint64_t hash_file(const struct perch_processes *processes, const struct dso_key *key)
 {
 	uint64_t device = (uint64_t)key->mmap->major << 32 | key->mmap->minor;
 
@@ -71,14 +71,14 @@ static struct perch_dso *dso_at(const struct perch_processes *processes, uint32_
 }
 
 static struct perch_dso *find_by_path(const struct perch_processes *processes,
-				      const struct key *key)
+				      const struct dso_key *key)
 {
 	return dso_at(processes, perch__hash_find(&processes->by_path, hash_path(processes, key),
 						  same_path, processes->dso, key));
 }
 
 static struct perch_dso *find_by_build_id(const struct perch_processes *processes,
-					  const struct key *key)
+					  const struct dso_key *key)
 {
 	return dso_at(processes,
 		      perch__hash_find(&processes->by_build_id, hash_build_id(processes, key),
@@ -86,21 +86,22 @@ static struct perch_dso *find_by_build_id(const struct perch_processes *processe
 }
 
 static struct perch_dso *find_by_file(const struct perch_processes *processes,
-				      const struct key *key)
+				      const struct dso_key *key)
 {
 	return dso_at(processes, perch__hash_find(&processes->by_file, hash_file(processes, key),
 						  same_file, processes->dso, key));
 }
 
 static int set_build_id(struct perch_processes *processes, struct perch_dso *dso,
-			const struct key *key)
+			const struct dso_key *key)
 {
 	dso->build_id_size = key->size;
 	memcpy(dso->build_id, key->build_id, key->size);
 	return perch__hash_add(&processes->by_build_id, hash_build_id(processes, key), dso->index);
 }
 
-static int set_file(struct perch_processes *processes, struct perch_dso *dso, const struct key *key)
+static int set_file(struct perch_processes *processes, struct perch_dso *dso,
+		    const struct dso_key *key)
 {
 	dso->device_major = key->mmap->major;
 	dso->device_minor = key->mmap->minor;
@@ -153,7 +154,7 @@ struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *
 
 /* Adds what the key has to a DSO that lacks it. Returns the DSO, or NULL if out of memory. */
 static struct perch_dso *complete(struct perch_processes *processes, struct perch_dso *dso,
-				  const struct key *key)
+				  const struct dso_key *key)
 {
 	if (key->size && !dso->build_id_size && set_build_id(processes, dso, key))
 		return NULL;
@@ -166,7 +167,7 @@ static struct perch_dso *complete(struct perch_processes *processes, struct perc
 
 /* Adds a DSO. first: the DSO of the same path, or NULL. */
 static struct perch_dso *add_dso(struct perch_processes *processes, struct perch_dso *first,
-				 const struct key *key, enum perch_dso_kind kind)
+				 const struct dso_key *key, enum perch_dso_kind kind)
 {
 	struct perch_dso *dso = perch__dso_new(processes, key->path, key->length, kind);
 
@@ -180,12 +181,12 @@ static struct perch_dso *add_dso(struct perch_processes *processes, struct perch
 
 /* The build id of the header is that of the path: it may not be that of a second file. */
 static struct perch_dso *find_with_header(struct perch_processes *processes,
-					  struct perch_dso *first, const struct key *key,
+					  struct perch_dso *first, const struct dso_key *key,
 					  enum perch_dso_kind kind)
 {
 	char *path = strndup(key->path, key->length);
 	const struct header_build_id *header = path ? find_header_build_id(processes, path) : NULL;
-	struct key with = *key;
+	struct dso_key with = *key;
 	struct perch_dso *dso = NULL;
 
 	if (!path)
@@ -212,7 +213,7 @@ static struct perch_dso *find_with_header(struct perch_processes *processes,
  * Records without build id, device and inode match any DSO of the path. The first DSO of each path
  * is found by the path, all with a build id or an inode by these.
  */
-static struct perch_dso *find_or_add(struct perch_processes *processes, const struct key *key,
+static struct perch_dso *find_or_add(struct perch_processes *processes, const struct dso_key *key,
 				     enum perch_dso_kind kind)
 {
 	struct perch_dso *dso = NULL, *first;
@@ -237,7 +238,7 @@ struct perch_dso *perch__dso_named(struct perch_processes *processes, const char
 				   size_t length, enum perch_dso_kind kind, const uint8_t *build_id,
 				   size_t size)
 {
-	const struct key key = { path, length, build_id, size, NULL };
+	const struct dso_key key = { path, length, build_id, size, NULL };
 
 	return find_or_add(processes, &key, kind);
 }
@@ -277,9 +278,9 @@ static struct perch_dso *file_dso(struct perch_processes *processes,
 				  const struct perch_record *record)
 {
 	const struct perch_mmap_record *mmap = &record->mmap;
-	const struct key key = { mmap->filename.text, mmap->filename.length, mmap->build_id,
-				 mmap->build_id_size,
-				 mmap->inode && !mmap->build_id_size ? mmap : NULL };
+	const struct dso_key key = { mmap->filename.text, mmap->filename.length, mmap->build_id,
+				     mmap->build_id_size,
+				     mmap->inode && !mmap->build_id_size ? mmap : NULL };
 	struct perch_dso *dso = find_or_add(processes, &key, PERCH_DSO_FILE);
 
 	if (dso) {
@@ -458,14 +459,14 @@ static int set_kernel_image(struct perch_processes *processes, const struct head
 	return dso->build_id_size
 		       ? 0
 		       : set_build_id(processes, dso,
-				      &(struct key){ dso->path, strlen(dso->path), header->bytes,
-						     header->size, NULL });
+				      &(struct dso_key){ dso->path, strlen(dso->path),
+							 header->bytes, header->size, NULL });
 }
 
 int perch_processes_add_build_id(struct perch_processes *processes, const char *path,
 				 const uint8_t *bytes, size_t size)
 {
-	const struct key key = { path, strlen(path), bytes, size, NULL };
+	const struct dso_key key = { path, strlen(path), bytes, size, NULL };
 	struct header_build_id *header = find_any_header_build_id(processes, path);
 	struct perch_dso *dso;
 

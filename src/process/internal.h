@@ -49,9 +49,9 @@ struct map {
  * A node of a treap: maps are sorted by address from left to right, and priorities fall from the
  * root to the leaves. Priorities are random, which keeps the tree flat.
  */
-struct node {
+struct map_node {
 	struct map map;
-	struct node *left, *right;
+	struct map_node *left, *right;
 	uint32_t references, priority;
 };
 
@@ -60,10 +60,11 @@ struct node {
  * changes it. The copy then shares all nodes that the change does not touch.
  */
 struct space {
-	struct node *root; /* NULL if nothing is mapped */
-	struct node *code; /* functions of JIT compilers, above the maps; NULL if there are none */
-	uint64_t random;   /* state of the generator of priorities */
-	bool failed;	   /* out of memory: maps are missing */
+	struct map_node *root; /* NULL if nothing is mapped */
+	struct map_node
+		*code;	 /* functions of JIT compilers, above the maps; NULL if there are none */
+	uint64_t random; /* state of the generator of priorities */
+	bool failed;	 /* out of memory: maps are missing */
 	unsigned references;
 	uint64_t generation;
 	/* after exec, until the new program runs: the old space, which has no .before. The user

@@ -5,7 +5,7 @@
  */
 #include "internal.h"
 
-static void node_put(struct node *node)
+static void node_put(struct map_node *node)
 {
 	if (!node || --node->references)
 		return;
@@ -14,7 +14,7 @@ static void node_put(struct node *node)
 	free(node);
 }
 
-static struct node *node_get(struct node *node)
+static struct map_node *node_get(struct map_node *node)
 {
 	if (node)
 		node->references++;
@@ -33,9 +33,9 @@ static uint32_t next_priority(struct space *space)
 	return (word ^ word >> 27) * 0x94d049bb133111ebull >> 32;
 }
 
-static struct node *new_node(struct space *space, const struct map *map)
+static struct map_node *new_node(struct space *space, const struct map *map)
 {
-	struct node *node = calloc(1, sizeof(*node));
+	struct map_node *node = calloc(1, sizeof(*node));
 
 	if (!node) {
 		space->failed = true;
@@ -49,9 +49,9 @@ static struct node *new_node(struct space *space, const struct map *map)
 
 /* Returns the node itself if it has one reference. Otherwise returns a copy, and the reference to
  * the old node is dropped. Returns NULL if out of memory. */
-static struct node *writable_node(struct space *space, struct node *node)
+static struct map_node *writable_node(struct space *space, struct map_node *node)
 {
-	struct node *copy;
+	struct map_node *copy;
 
 	if (node->references == 1)
 		return node;
@@ -69,7 +69,8 @@ static struct node *writable_node(struct space *space, struct node *node)
 }
 
 /* Merges two trees. All maps of the first one are below those of the second one. */
-static struct node *join_trees(struct space *space, struct node *first, struct node *second)
+static struct map_node *join_trees(struct space *space, struct map_node *first,
+				   struct map_node *second)
 {
 	if (!first || !second)
 		return first ? first : second;
@@ -94,10 +95,10 @@ static struct node *join_trees(struct space *space, struct node *first, struct n
  * map that contains the address is cut: it then ends at the address, and *cut is the rest of it,
  * which is in neither tree.
  */
-static void split(struct space *space, struct node *node, uint64_t at, struct node **before,
-		  struct node **after, struct map *cut)
+static void split(struct space *space, struct map_node *node, uint64_t at, struct map_node **before,
+		  struct map_node **after, struct map *cut)
 {
-	struct node *below;
+	struct map_node *below;
 
 	*before = *after = NULL;
 	if (node)
@@ -121,9 +122,9 @@ static void split(struct space *space, struct node *node, uint64_t at, struct no
 	}
 }
 
-static int insert_map(struct space *space, struct node **root, const struct map *map)
+static int insert_map(struct space *space, struct map_node **root, const struct map *map)
 {
-	struct node *before, *rest, *covered, *after;
+	struct map_node *before, *rest, *covered, *after;
 	struct map around = { 0 }, into = { 0 };
 
 	if (map->end <= map->start)
@@ -154,7 +155,7 @@ int perch__space_insert_code(struct space *space, const struct map *map)
 	return insert_map(space, &space->code, map);
 }
 
-static const struct map *find_node(const struct node *node, uint64_t address)
+static const struct map *find_node(const struct map_node *node, uint64_t address)
 {
 	while (node && (address < node->map.start || address >= node->map.end))
 		node = address < node->map.start ? node->left : node->right;
@@ -166,7 +167,7 @@ const struct map *perch__space_find(const struct space *space, uint64_t address)
 	return find_node(space->root, address);
 }
 
-static bool has_generated(const struct node *node, uint64_t start, uint64_t end)
+static bool has_generated(const struct map_node *node, uint64_t start, uint64_t end)
 {
 	if (!node)
 		return false;

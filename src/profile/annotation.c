@@ -10,7 +10,7 @@
 #include "base/hash_table.h"
 
 /* The samples of an event at an address of a DSO. */
-struct count {
+struct address_count {
 	const struct perch_dso *dso;
 	uint64_t offset;
 	uint64_t samples, period;
@@ -22,7 +22,7 @@ struct perch_annotation {
 	struct perch_processes *processes;
 	struct perch_symbols *symbols;
 	struct perch__hash_table by_address;
-	struct count *count;
+	struct address_count *count;
 	size_t nr_counts, counts_capacity;
 	struct perch_annotation_total *total; /* by event */
 	size_t nr_totals;
@@ -72,14 +72,16 @@ void perch_annotation_free(struct perch_annotation *annotation)
 
 static bool same_count(const void *items, uint32_t index, const void *key)
 {
-	const struct count *count = (const struct count *)items + index, *wanted = key;
+	const struct address_count *count = (const struct address_count *)items + index,
+				   *wanted = key;
 
 	return count->offset == wanted->offset && count->dso == wanted->dso &&
 	       count->event == wanted->event;
 }
 
 /* Returns the count of an address, which may be new, or NULL if out of memory. */
-static struct count *get_count(struct perch_annotation *annotation, const struct count *wanted)
+static struct address_count *get_count(struct perch_annotation *annotation,
+				       const struct address_count *wanted)
 {
 	uint64_t hash = perch__hash_pair(annotation->by_address.seed,
 					 (uint64_t)wanted->dso->index << 32 | wanted->event,
@@ -104,8 +106,8 @@ int perch_annotation_add(struct perch_annotation *annotation, const struct perch
 {
 	struct perch_thread *thread;
 	struct perch_location location;
-	struct count wanted = { .event = record->event };
-	struct count *count;
+	struct address_count wanted = { .event = record->event };
+	struct address_count *count;
 
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return 0;
@@ -143,7 +145,7 @@ int perch_annotation_merge(struct perch_annotation *annotation,
 		annotation->total[i].period += other->total[i].period;
 	}
 	for (size_t i = 0; i < other->nr_counts; i++) {
-		struct count wanted = other->count[i], *count;
+		struct address_count wanted = other->count[i], *count;
 
 		wanted.samples = wanted.period = 0;
 		count = get_count(annotation, &wanted);
@@ -160,7 +162,7 @@ int perch_annotation_merge(struct perch_annotation *annotation,
 /* By function: those without one last. A function is of one DSO, and has one object. */
 static int compare_counts(const void *a, const void *b)
 {
-	const struct count *x = a, *y = b;
+	const struct address_count *x = a, *y = b;
 
 	if (!x->symbol || !y->symbol)
 		return !x->symbol - !y->symbol;
@@ -171,7 +173,8 @@ static int compare_counts(const void *a, const void *b)
 	return x->event == y->event ? 0 : x->event < y->event ? -1 : 1;
 }
 
-static int add_point(struct perch_annotation *annotation, const struct count *count, size_t at)
+static int add_point(struct perch_annotation *annotation, const struct address_count *count,
+		     size_t at)
 {
 	struct perch_annotated_function *last =
 		annotation->nr_functions ? &annotation->function[annotation->nr_functions - 1]
@@ -199,7 +202,7 @@ int perch_annotation_finish(struct perch_annotation *annotation, struct perch_er
 {
 	perch__hash_clear(&annotation->by_address);
 	for (size_t i = 0; i < annotation->nr_counts; i++) {
-		struct count *count = &annotation->count[i];
+		struct address_count *count = &annotation->count[i];
 
 		/* the events of an address are mostly counted one after the other */
 		if (i && count[-1].dso == count->dso && count[-1].offset == count->offset)

@@ -18,7 +18,7 @@ struct items {
 };
 
 /* Items of one frame: they become one node of the call graph. */
-struct group {
+struct graph_group {
 	uint32_t frame;
 	uint64_t weight, samples;
 	struct items items;
@@ -88,7 +88,7 @@ static int descend(const struct builder *builder, const struct item *item, struc
 	return rc;
 }
 
-static void clear_groups(struct group *groups, size_t nr)
+static void clear_groups(struct graph_group *groups, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		free(groups[i].items.item);
@@ -104,11 +104,11 @@ static uint32_t function_of(const struct perch_profile *profile, uint32_t frame)
 }
 
 /* Groups items by function. Groups below the limit are left out. */
-static int group_items(struct builder *builder, const struct items *items, struct group **result,
-		       size_t *nr)
+static int group_items(struct builder *builder, const struct items *items,
+		       struct graph_group **result, size_t *nr)
 {
 	const struct node *nodes = builder->profile->tree.node;
-	struct group *groups = NULL;
+	struct graph_group *groups = NULL;
 	size_t capacity = 0, nr_large = 0;
 	int rc = 0;
 
@@ -118,7 +118,7 @@ static int group_items(struct builder *builder, const struct items *items, struc
 		uint32_t function = function_of(builder->profile, frame);
 
 		if (!builder->group_of[function]) {
-			struct group *group = PERCH__ARRAY_APPEND(groups, *nr, capacity);
+			struct graph_group *group = PERCH__ARRAY_APPEND(groups, *nr, capacity);
 
 			if (!group) {
 				rc = -ENOMEM;
@@ -132,7 +132,7 @@ static int group_items(struct builder *builder, const struct items *items, struc
 	}
 	for (size_t i = 0; i < items->nr && !rc; i++) {
 		uint32_t frame = nodes[items->item[i].node].frame;
-		struct group *group =
+		struct graph_group *group =
 			&groups[builder->group_of[function_of(builder->profile, frame)] - 1];
 
 		if (group->weight >= builder->least)
@@ -151,14 +151,14 @@ static int group_items(struct builder *builder, const struct items *items, struc
 
 static int by_weight(const void *left, const void *right)
 {
-	const struct group *a = left, *b = right;
+	const struct graph_group *a = left, *b = right;
 
 	if (a->weight != b->weight)
 		return a->weight < b->weight ? 1 : -1;
 	return (a->frame > b->frame) - (a->frame < b->frame);
 }
 
-static int new_node(struct builder *builder, const struct group *group)
+static int new_node(struct builder *builder, const struct graph_group *group)
 {
 	struct perch_call_graph_node *node =
 		PERCH__ARRAY_APPEND(builder->tree->node, builder->tree->nr, builder->capacity);
@@ -174,7 +174,7 @@ static int new_node(struct builder *builder, const struct group *group)
 /* Adds the items as children of node `above`, with their own children. */
 static int expand(struct builder *builder, uint32_t above, const struct items *items)
 {
-	struct group *groups;
+	struct graph_group *groups;
 	size_t nr;
 	uint32_t last = 0;
 	int rc = group_items(builder, items, &groups, &nr);

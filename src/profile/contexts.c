@@ -7,7 +7,7 @@
 #include <errno.h>
 #include "internal.h"
 
-struct folding {
+struct context_folding {
 	struct perch_profile *profile;
 	const struct frame_lists *lists;
 	struct key_set values; /* (word of the context, value of the frame) -> first[] */
@@ -17,7 +17,7 @@ struct folding {
 };
 
 /* Returns the frame that stands for an address in a column, or NO_NUMBER. */
-static uint32_t frame_of(struct folding *folding, size_t word, uint32_t address)
+static uint32_t frame_of(struct context_folding *folding, size_t word, uint32_t address)
 {
 	const struct perch_column *column = folding->profile->sample_column[word];
 	uint32_t frame = folding->lists->frame[address], at;
@@ -35,7 +35,7 @@ static uint32_t frame_of(struct folding *folding, size_t word, uint32_t address)
 	return folding->first[at];
 }
 
-static int fold_context(struct folding *folding, uint32_t context)
+static int fold_context(struct context_folding *folding, uint32_t context)
 {
 	struct perch_profile *profile = folding->profile;
 	uint64_t words[1 + MAX_COLUMNS];
@@ -58,7 +58,7 @@ static int fold_context(struct folding *folding, uint32_t context)
 }
 
 /* Replaces the contexts of what was counted. */
-static void renumber(struct folding *folding)
+static void renumber(struct context_folding *folding)
 {
 	struct perch_profile *profile = folding->profile;
 	struct flat *flat = profile->flat;
@@ -88,7 +88,7 @@ bool perch__contexts_have_addresses(const struct perch_profile *profile)
 
 int perch__contexts_fold(struct perch_profile *profile, const struct frame_lists *lists)
 {
-	struct folding folding = { .profile = profile, .lists = lists };
+	struct context_folding folding = { .profile = profile, .lists = lists };
 	size_t nr = profile->contexts.nr;
 	int rc = 0;
 

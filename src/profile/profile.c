@@ -274,7 +274,7 @@ static bool *find_callers(const struct perch_profile *profile, const struct brie
 }
 
 /* The tree of addresses while it becomes the tree of frames. */
-struct folding {
+struct stack_folding {
 	struct perch_profile *profile;
 	struct frame_lists *lists;
 	size_t nr;	/* stacks */
@@ -286,8 +286,8 @@ struct folding {
 
 /* Adds the nodes of the functions that are inlined at an address, below the node of the function
  * around them. Returns the innermost one, or NO_NODE if out of memory. */
-static uint32_t fold_inlined(struct folding *folding, const struct stack *stack, bool is_caller,
-			     uint32_t at)
+static uint32_t fold_inlined(struct stack_folding *folding, const struct stack *stack,
+			     bool is_caller, uint32_t at)
 {
 	struct frame_lists *lists = folding->lists;
 	const struct inlined *inlined =
@@ -305,7 +305,7 @@ static uint32_t fold_inlined(struct folding *folding, const struct stack *stack,
 #define AHEAD 16
 
 /* Loads the memory that later stacks need into the CPU's cache. */
-static void prefetch_fold(const struct folding *folding, size_t i)
+static void prefetch_fold(const struct stack_folding *folding, size_t i)
 {
 	const struct perch_profile *profile = folding->profile;
 	const struct frame_lists *lists = folding->lists;
@@ -342,7 +342,7 @@ static void release_stacks(struct stack *stacks, size_t before)
 }
 
 /* Folds a stack, whose parent is folded. Returns 0 or -ENOMEM. */
-static int fold_stack(struct folding *folding, size_t i)
+static int fold_stack(struct stack_folding *folding, size_t i)
 {
 	struct perch_profile *profile = folding->profile;
 	const struct stack *stack = &profile->stacks.stack[i];
@@ -383,7 +383,7 @@ static int fold_stack(struct folding *folding, size_t i)
 static int fold(struct perch_profile *profile, struct frame_lists *lists)
 {
 	size_t nr = profile->stacks.nr;
-	struct folding folding = {
+	struct stack_folding folding = {
 		.profile = profile,
 		.lists = lists,
 		.nr = nr,

@@ -48,7 +48,7 @@ static uint32_t number_of(struct stacks *stacks, const struct stack *key, uint64
 
 /* ---- groups ---- */
 
-struct group {
+struct stack_group {
 	struct stacks *stacks;
 	struct last_stack *last;
 	uint32_t unit;
@@ -59,7 +59,7 @@ struct group {
 	uint64_t hash[PERCH__CHAINS];
 };
 
-static struct stack key_of(const struct group *group, size_t i, size_t level)
+static struct stack key_of(const struct stack_group *group, size_t i, size_t level)
 {
 	const struct batch_sample *sample = group->sample[i];
 
@@ -72,7 +72,7 @@ static struct stack key_of(const struct group *group, size_t i, size_t level)
 
 static void add_level(void *context, size_t level, uint64_t chains, uint64_t shared)
 {
-	struct group *group = context;
+	struct stack_group *group = context;
 	struct stacks *stacks = group->stacks;
 
 	PERCH__FOR_EACH_BIT(i, chains & ~shared)
@@ -102,7 +102,7 @@ static void add_level(void *context, size_t level, uint64_t chains, uint64_t sha
 	}
 }
 
-static void add_group(struct group *group, size_t nr)
+static void add_group(struct stack_group *group, size_t nr)
 {
 	struct stack *stack;
 
@@ -123,7 +123,7 @@ static void add_group(struct group *group, size_t nr)
 void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const struct batch *batch)
 {
 	const uint32_t *address = batch->number;
-	struct group group = { .stacks = stacks, .last = last, .unit = batch->unit };
+	struct stack_group group = { .stacks = stacks, .last = last, .unit = batch->unit };
 
 	for (size_t at = 0; at < batch->nr; at += PERCH__CHAINS) {
 		size_t nr = batch->nr - at < PERCH__CHAINS ? batch->nr - at : PERCH__CHAINS;

@@ -2,14 +2,14 @@
 /* Numbered lists of values, all of one length. */
 #include "internal.h"
 
-struct wanted {
+struct wanted_words {
 	const uint64_t *words;
 	size_t width;
 };
 
 static bool same_words(const void *items, uint32_t index, const void *key)
 {
-	const struct wanted *wanted = key;
+	const struct wanted_words *wanted = key;
 	const uint64_t *words = (const uint64_t *)items + (size_t)index * wanted->width;
 
 	for (size_t i = 0; i < wanted->width; i++)
@@ -20,7 +20,7 @@ static bool same_words(const void *items, uint32_t index, const void *key)
 
 uint32_t perch__tuples_add(struct tuples *tuples, const uint64_t *words)
 {
-	const struct wanted wanted = { words, tuples->width };
+	const struct wanted_words wanted = { words, tuples->width };
 	uint64_t hash;
 	uint32_t number;
 

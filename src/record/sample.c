@@ -7,7 +7,7 @@
 #include "internal.h"
 
 /* The undecoded words of a sample. */
-struct cursor {
+struct sample_cursor {
 	const uint64_t *at;
 	const uint64_t *end;
 	const struct perch_parse_info *parse_info;
@@ -17,23 +17,23 @@ struct cursor {
 	bool no_hw_index; /* an empty branch stack has no hw_index */
 };
 
-PERCH__INLINE uint64_t words_left(const struct cursor *c)
+PERCH__INLINE uint64_t words_left(const struct sample_cursor *c)
 {
 	return c->end - c->at;
 }
 
-PERCH__INLINE uint64_t next_word(struct cursor *c)
+PERCH__INLINE uint64_t next_word(struct sample_cursor *c)
 {
 	return perch__u64(c->at++, c->swap);
 }
 
 /* Two u32 in memory order: pid and tid, cpu and reserved. */
-PERCH__INLINE uint32_t low_half(const struct cursor *c)
+PERCH__INLINE uint32_t low_half(const struct sample_cursor *c)
 {
 	return perch__u32(c->at, c->swap);
 }
 
-PERCH__INLINE uint32_t high_half(const struct cursor *c)
+PERCH__INLINE uint32_t high_half(const struct sample_cursor *c)
 {
 	return perch__u32((const char *)c->at + 4, c->swap);
 }
@@ -52,7 +52,7 @@ static __attribute__((noinline)) int truncated_sample(struct perch_record *recor
 	return perch__truncated(record, at, field, err);
 }
 
-PERCH__INLINE int truncated_at(const struct cursor *c, void *view, const char *field)
+PERCH__INLINE int truncated_at(const struct sample_cursor *c, void *view, const char *field)
 {
 	return truncated_sample(c->record, c->at, view, field, c->err);
 }
@@ -95,7 +95,7 @@ static __attribute__((noinline)) int truncated_fixed(struct perch_record *record
  * sample_id repeats fields of the sample. It is written along with them: a copy afterwards would
  * wait until they leave the CPU's store buffer, which takes longer than the rest of the decoding.
  */
-PERCH__INLINE int decode_fixed(struct cursor *c)
+PERCH__INLINE int decode_fixed(struct sample_cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	struct perch_sample_id *sample_id = &c->record->sample_id;
@@ -123,7 +123,7 @@ PERCH__INLINE int decode_fixed(struct cursor *c)
 	return 0;
 }
 
-PERCH__INLINE int decode_read_values(struct cursor *c)
+PERCH__INLINE int decode_read_values(struct sample_cursor *c)
 {
 	struct perch__truncated_field truncated;
 	const uint64_t *after = perch__decode_read(&c->record->sample.read,
@@ -137,7 +137,7 @@ PERCH__INLINE int decode_read_values(struct cursor *c)
 	return 0;
 }
 
-PERCH__INLINE int decode_callchain(struct cursor *c)
+PERCH__INLINE int decode_callchain(struct sample_cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t nr;
@@ -154,7 +154,7 @@ PERCH__INLINE int decode_callchain(struct cursor *c)
 }
 
 /* u32 size, then the bytes. Both together are a multiple of 8 bytes. */
-PERCH__INLINE int decode_raw(struct cursor *c)
+PERCH__INLINE int decode_raw(struct sample_cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t bytes, words;
@@ -175,7 +175,7 @@ PERCH__INLINE int decode_raw(struct cursor *c)
 #define ENTRY_WORDS (sizeof(struct perch_branch_entry) / sizeof(uint64_t))
 
 /* A stack without entries may or may not have a hw_index, see decode_hw_index(). */
-PERCH__INLINE int decode_branches(struct cursor *c)
+PERCH__INLINE int decode_branches(struct sample_cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t kinds = c->parse_info->branch_sample_type;
@@ -206,8 +206,9 @@ PERCH__INLINE int decode_branches(struct cursor *c)
 	return 0;
 }
 
-PERCH__INLINE int decode_registers(struct cursor *c, struct perch_registers *regs, uint64_t mask,
-				   uint32_t nr, const char *abi_field, const char *field)
+PERCH__INLINE int decode_registers(struct sample_cursor *c, struct perch_registers *regs,
+				   uint64_t mask, uint32_t nr, const char *abi_field,
+				   const char *field)
 {
 	uint64_t abi;
 
@@ -226,7 +227,7 @@ PERCH__INLINE int decode_registers(struct cursor *c, struct perch_registers *reg
 }
 
 /* u64 size; if it is not 0, the bytes, and u64 dyn_size, the number of bytes that were copied. */
-PERCH__INLINE int decode_stack(struct cursor *c)
+PERCH__INLINE int decode_stack(struct sample_cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t size, words, dynamic;
@@ -252,7 +253,7 @@ PERCH__INLINE int decode_stack(struct cursor *c)
 	return 0;
 }
 
-PERCH__INLINE int decode_u64(struct cursor *c, uint64_t *value, const char *field)
+PERCH__INLINE int decode_u64(struct sample_cursor *c, uint64_t *value, const char *field)
 {
 	if (!words_left(c))
 		return truncated_at(c, value, field);
@@ -260,7 +261,7 @@ PERCH__INLINE int decode_u64(struct cursor *c, uint64_t *value, const char *fiel
 	return 0;
 }
 
-PERCH__INLINE int decode_aux(struct cursor *c)
+PERCH__INLINE int decode_aux(struct sample_cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t size, words;
@@ -297,7 +298,7 @@ PERCH__INLINE void clear_weight_to_aux(struct perch_sample *sample)
 }
 
 /* RAW to STACK_USER. */
-PERCH__INLINE int decode_raw_to_stack(struct cursor *c)
+PERCH__INLINE int decode_raw_to_stack(struct sample_cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	const struct perch_parse_info *parse_info = c->parse_info;
@@ -331,7 +332,7 @@ PERCH__INLINE int decode_raw_to_stack(struct cursor *c)
 }
 
 /* WEIGHT to AUX. Samples with these fields are rare, so all are cleared first. */
-PERCH__INLINE int decode_weight_to_aux(struct cursor *c)
+PERCH__INLINE int decode_weight_to_aux(struct sample_cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	const struct perch_parse_info *parse_info = c->parse_info;
@@ -370,7 +371,7 @@ PERCH__INLINE int decode_weight_to_aux(struct cursor *c)
 	 PERCH_SAMPLE_CGROUP | PERCH_SAMPLE_DATA_PAGE_SIZE | PERCH_SAMPLE_CODE_PAGE_SIZE | \
 	 PERCH_SAMPLE_AUX)
 
-PERCH__INLINE int decode_variable(struct cursor *c)
+PERCH__INLINE int decode_variable(struct sample_cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t type = c->parse_info->sample_type;
@@ -405,7 +406,7 @@ PERCH__INLINE int decode(struct perch_record *record, const struct perch_parse_i
 			 struct perch_error *err, const bool swap, const bool no_hw_index)
 {
 	const char *bytes = record->bytes;
-	struct cursor c = {
+	struct sample_cursor c = {
 		.at = (const uint64_t *)(bytes + PERCH__HEADER_BYTES),
 		.end = (const uint64_t *)(bytes + (record->size & ~7u)),
 		.parse_info = parse_info,

@@ -12,7 +12,7 @@
 #define EARLY_BYTES (64u << 20)
 
 /* Where synthesized records go. */
-struct output {
+struct synthesis_output {
 	struct perch_recorder *recorder;
 	struct perch_error *err;
 	bool failed; /* the records could not be written */
@@ -21,7 +21,7 @@ struct output {
 static int write_records_as_they_are(void *context, const void *bytes, size_t size,
 				     struct perch_error *err)
 {
-	struct output *output = context;
+	struct synthesis_output *output = context;
 	struct perch_recorder *recorder = output->recorder;
 	struct iovec piece = { (void *)bytes, size };
 	uint64_t before = perch__recorder_output_size(&recorder->output);
@@ -44,7 +44,7 @@ static int write_records_as_they_are(void *context, const void *bytes, size_t si
 /* With the build ids of the mapped files, if the recorder reads them. */
 static int write_records(void *context, const void *bytes, size_t size, struct perch_error *err)
 {
-	struct output *output = context;
+	struct synthesis_output *output = context;
 	struct recorder_scan *scan = &output->recorder->scan;
 	char *copy = NULL;
 	int rc;
@@ -58,7 +58,7 @@ static int write_records(void *context, const void *bytes, size_t size, struct p
 	return rc;
 }
 
-static int write_maps(struct output *output)
+static int write_maps(struct synthesis_output *output)
 {
 	const struct perch_recorder *recorder = output->recorder;
 	const struct recorder_sink to = { write_records, output, output->err };
@@ -76,7 +76,7 @@ static int write_maps(struct output *output)
 
 /* The recording continues without records that cannot be made. Returns a negative errno if records
  * cannot be written. */
-static int check_output(struct output *output, int rc, const struct perch_error *err,
+static int check_output(struct synthesis_output *output, int rc, const struct perch_error *err,
 			enum perch_recorder_part part)
 {
 	if (rc >= 0)
@@ -142,8 +142,8 @@ void perch__recorder_synthesize_early(struct perch_recorder *recorder)
 }
 
 /* Writes the records of all processes. */
-static int write_all_processes(struct output *output, struct perch_synthesize_options *options,
-			       struct perch_error *err)
+static int write_all_processes(struct synthesis_output *output,
+			       struct perch_synthesize_options *options, struct perch_error *err)
 {
 	struct perch_recorder *recorder = output->recorder;
 	struct recorder_early *early = &recorder->early;
@@ -160,7 +160,8 @@ static int write_all_processes(struct output *output, struct perch_synthesize_op
 }
 
 /* Writes the records of the processes that are measured. */
-static int write_processes(struct output *output, struct perch_synthesize_options *options)
+static int write_processes(struct synthesis_output *output,
+			   struct perch_synthesize_options *options)
 {
 	struct perch_recorder *recorder = output->recorder;
 	struct perch_targets targets = { 0 };
@@ -184,7 +185,8 @@ static int write_processes(struct output *output, struct perch_synthesize_option
  * Writes the BPF programs that are loaded now: some may be unloaded before the end. For a user who
  * may not list them nothing is missing, because /proc/kallsyms has names too.
  */
-static int write_bpf_programs(struct output *output, struct perch_synthesize_options *options)
+static int write_bpf_programs(struct synthesis_output *output,
+			      struct perch_synthesize_options *options)
 {
 	struct perch_recorder *recorder = output->recorder;
 	struct perch_machine *machine = recorder->machine;
@@ -200,7 +202,7 @@ static int write_bpf_programs(struct output *output, struct perch_synthesize_opt
 }
 
 /* The records of cgroups and the kernel. */
-static int write_others(struct output *output, struct perch_synthesize_options *options)
+static int write_others(struct synthesis_output *output, struct perch_synthesize_options *options)
 {
 	struct perch_recorder *recorder = output->recorder;
 	struct perch_machine *machine = recorder->machine;
@@ -222,7 +224,7 @@ static int write_others(struct output *output, struct perch_synthesize_options *
 }
 
 /* The program before its execve(2). */
-static int write_child(struct output *output, const struct perch_attr *attr)
+static int write_child(struct synthesis_output *output, const struct perch_attr *attr)
 {
 	const struct perch_synthesize_options options = { .records = PERCH_SYNTHESIZE_NAMESPACES,
 							  .attr = attr };
@@ -242,7 +244,7 @@ static int write_child(struct output *output, const struct perch_attr *attr)
 int perch__recorder_synthesize(struct perch_recorder *recorder, struct perch_error *err)
 {
 	struct perch_synthesize_options options = options_of(recorder);
-	struct output output = { .recorder = recorder, .err = err };
+	struct synthesis_output output = { .recorder = recorder, .err = err };
 	int rc = write_maps(&output);
 
 	if (rc >= 0)

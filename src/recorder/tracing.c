@@ -22,13 +22,13 @@
 
 #define MAX_FORMAT (1u << 16) /* bytes of a file of tracefs */
 
-struct text {
+struct growing_text {
 	char *bytes;
 	size_t used, capacity;
 	int rc;
 };
 
-static void append_bytes(struct text *text, const void *bytes, size_t size)
+static void append_bytes(struct growing_text *text, const void *bytes, size_t size)
 {
 	if (!text->rc)
 		text->rc = PERCH__ARRAY_RESERVE(text->bytes, text->capacity, text->used + size);
@@ -38,17 +38,17 @@ static void append_bytes(struct text *text, const void *bytes, size_t size)
 	text->used += size;
 }
 
-static void append_u32(struct text *text, uint32_t value)
+static void append_u32(struct growing_text *text, uint32_t value)
 {
 	append_bytes(text, &value, sizeof(value));
 }
 
-static void append_u64(struct text *text, uint64_t value)
+static void append_u64(struct growing_text *text, uint64_t value)
 {
 	append_bytes(text, &value, sizeof(value));
 }
 
-static void append_string(struct text *text, const char *string)
+static void append_string(struct growing_text *text, const char *string)
 {
 	append_bytes(text, string, strlen(string) + 1);
 }
@@ -57,7 +57,7 @@ static void append_string(struct text *text, const char *string)
  * Writes the size and the text of a file of tracefs. The size is unknown until the file has been
  * read.
  */
-static void append_file(struct text *text, const char *path)
+static void append_file(struct growing_text *text, const char *path)
 {
 	char *buffer = malloc(MAX_FORMAT);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -155,7 +155,7 @@ static bool first_of_system(const struct tracepoints *points, size_t index)
 	return true;
 }
 
-static void append_system(struct text *text, const struct tracepoints *points, size_t first,
+static void append_system(struct growing_text *text, const struct tracepoints *points, size_t first,
 			  const char *tracefs)
 {
 	const char *system = perch_tracepoint_format_system(points->format[first]);
@@ -175,7 +175,8 @@ static void append_system(struct text *text, const struct tracepoints *points, s
 	}
 }
 
-static void append_systems(struct text *text, const struct tracepoints *points, const char *tracefs)
+static void append_systems(struct growing_text *text, const struct tracepoints *points,
+			   const char *tracefs)
 {
 	uint32_t systems = 0;
 
@@ -187,7 +188,7 @@ static void append_systems(struct text *text, const struct tracepoints *points, 
 			append_system(text, points, i, tracefs);
 }
 
-static void append_header(struct text *text, const char *tracefs)
+static void append_header(struct growing_text *text, const char *tracefs)
 {
 	const uint16_t probe = 1;
 	char path[PATH_MAX];
@@ -219,7 +220,7 @@ int perch__recorder_write_tracing_data(struct perch_writer *writer,
 				       const struct perch_file_event *events, size_t nr_events,
 				       struct perch_machine *machine, struct perch_error *err)
 {
-	struct text text = { 0 };
+	struct growing_text text = { 0 };
 	char tracefs[PATH_MAX / 2];
 	struct tracepoints points = { 0 };
 	int rc;

@@ -7,7 +7,7 @@
 #include "reads.h"
 
 /* The last count of an event by its id, which is different on each CPU. */
-struct count {
+struct last_count {
 	uint64_t id;
 	/* inherited events count each thread by itself (since 6.12); 0: the counts of all threads
 	 */
@@ -18,7 +18,7 @@ struct count {
 
 struct reads {
 	const struct perch_file_event *events;
-	struct count *count;
+	struct last_count *count;
 	size_t nr_counts;
 	struct perch__hash_table counts;
 	struct perch_record record; /* the sample that has the counts */
@@ -28,17 +28,17 @@ struct reads {
 
 static bool same_count(const void *counts, uint32_t index, const void *key)
 {
-	const struct count *count = (const struct count *)counts + index, *wanted = key;
+	const struct last_count *count = (const struct last_count *)counts + index, *wanted = key;
 
 	return count->id == wanted->id && count->tid == wanted->tid;
 }
 
-static uint64_t hash_of(const struct reads *reads, const struct count *count)
+static uint64_t hash_of(const struct reads *reads, const struct last_count *count)
 {
 	return perch__hash_pair(reads->counts.seed, count->id, count->tid);
 }
 
-static struct count *find_count(const struct reads *reads, const struct count *wanted)
+static struct last_count *find_count(const struct reads *reads, const struct last_count *wanted)
 {
 	uint32_t found = perch__hash_find(&reads->counts, hash_of(reads, wanted), same_count,
 					  reads->count, wanted);
@@ -47,7 +47,7 @@ static struct count *find_count(const struct reads *reads, const struct count *w
 }
 
 /* Returns the new count, or NULL if out of memory. */
-static struct count *add_count(struct reads *reads, const struct count *count)
+static struct last_count *add_count(struct reads *reads, const struct last_count *count)
 {
 	if (PERCH__ARRAY_RESERVE_BY_NR(reads->count, reads->nr_counts, 1) ||
 	    perch__hash_add(&reads->counts, hash_of(reads, count), reads->nr_counts))
@@ -59,7 +59,8 @@ static struct count *add_count(struct reads *reads, const struct count *count)
 static int add_ids(struct reads *reads, uint32_t event)
 {
 	for (size_t i = 0; i < reads->events[event].nr_ids; i++) {
-		const struct count count = { .id = reads->events[event].ids[i], .event = event };
+		const struct last_count count = { .id = reads->events[event].ids[i],
+						  .event = event };
 
 		if (!find_count(reads, &count) && !add_count(reads, &count))
 			return -ENOMEM;
@@ -120,9 +121,9 @@ bool perch__reads_start(struct reads *reads, const struct perch_record *record)
 
 /* Returns the last count of an event in the sample's thread; NULL if out of memory, or with
  * *unknown if the file has no event with the id. */
-static struct count *last_count(struct reads *reads, uint64_t id, bool *unknown)
+static struct last_count *last_count(struct reads *reads, uint64_t id, bool *unknown)
 {
-	struct count wanted = { .id = id }, *count = find_count(reads, &wanted);
+	struct last_count wanted = { .id = id }, *count = find_count(reads, &wanted);
 	const struct perch_attr *attr = count ? &reads->events[count->event].attr : NULL;
 
 	*unknown = !count;
@@ -140,7 +141,7 @@ int perch__reads_next(struct reads *reads, struct perch_record *record)
 {
 	while (reads->next < reads->nr) {
 		struct perch_read_value value;
-		struct count *count;
+		struct last_count *count;
 		uint64_t period;
 		bool unknown;
 

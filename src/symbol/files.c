@@ -153,7 +153,7 @@ int perch_build_id_of_kernel(uint8_t build_id[20], struct perch_error *err)
 /* ---- separate debug files ---- */
 
 /* The debug file to find, and where. */
-struct wanted {
+struct wanted_file {
 	const struct sources *sources;
 	const uint8_t *build_id;
 	size_t build_id_size;
@@ -167,7 +167,7 @@ struct wanted {
 };
 
 /* A process in a container may have debug files of its own. */
-static void set_roots(struct wanted *wanted, const struct perch_dso *dso)
+static void set_roots(struct wanted_file *wanted, const struct perch_dso *dso)
 {
 	const struct sources *sources = wanted->sources;
 
@@ -202,7 +202,7 @@ static bool same_crc(int fd, uint32_t wanted)
 }
 
 /* Opens fd as a debug file if it matches. Closes fd otherwise. */
-static int open_matching(struct elf_file *debug, int fd, const struct wanted *wanted)
+static int open_matching(struct elf_file *debug, int fd, const struct wanted_file *wanted)
 {
 	bool matches;
 
@@ -225,7 +225,7 @@ static int open_matching(struct elf_file *debug, int fd, const struct wanted *wa
  * Takes fd, which may be a negative errno. A matching file without debug information is used if
  * there is none with it. Returns true if the search ends.
  */
-static bool try_file(struct wanted *wanted, int fd)
+static bool try_file(struct wanted_file *wanted, int fd)
 {
 	struct elf_file file;
 	bool complete;
@@ -243,7 +243,7 @@ static bool try_file(struct wanted *wanted, int fd)
 	return complete;
 }
 
-static bool debug_by_build_id(struct wanted *wanted)
+static bool debug_by_build_id(struct wanted_file *wanted)
 {
 	static const enum perch_cached_file kinds[] = { PERCH_CACHED_DEBUG, PERCH_CACHED_ELF };
 	char path[sizeof("/usr/lib/debug/.build-id/.debug") + 2 * 20 + 2], id[2 * 20 + 2];
@@ -266,7 +266,7 @@ static bool debug_by_build_id(struct wanted *wanted)
  * Returns the file name in .gnu_debuglink, which the caller frees, or NULL. The CRC follows the
  * name in the section.
  */
-static char *read_link(const struct elf_file *dso, struct wanted *wanted)
+static char *read_link(const struct elf_file *dso, struct wanted_file *wanted)
 {
 	size_t index = perch__elf_section(dso, ".gnu_debuglink", SHT_PROGBITS);
 	const struct section *section = &dso->section[index];
@@ -292,7 +292,7 @@ static char *read_link(const struct elf_file *dso, struct wanted *wanted)
 	return link;
 }
 
-static void debug_by_link(struct wanted *wanted, const char *path, const struct elf_file *dso)
+static void debug_by_link(struct wanted_file *wanted, const char *path, const struct elf_file *dso)
 {
 	static const struct {
 		const char *before, *after;
@@ -323,10 +323,10 @@ static void debug_by_link(struct wanted *wanted, const char *path, const struct 
 int perch__open_debug(struct elf_file *debug, const struct sources *sources,
 		      const struct perch_dso *dso, const struct elf_file *file)
 {
-	struct wanted wanted = { .sources = sources,
-				 .build_id = dso->build_id,
-				 .build_id_size = perch__own_build_id_size(dso),
-				 .debug = debug };
+	struct wanted_file wanted = { .sources = sources,
+				      .build_id = dso->build_id,
+				      .build_id_size = perch__own_build_id_size(dso),
+				      .debug = debug };
 
 	if (!wanted.build_id_size && file) {
 		wanted.build_id = file->build_id;

@@ -24,23 +24,23 @@ enum {
 #define SINCE_MARGIN (60 * NS_PER_S) /* a compiler may write its map, and then be recorded */
 
 /* Bytes of the file. They stay until the end, because symbols use their names. */
-struct text {
-	struct text *next;
+struct map_text {
+	struct map_text *next;
 	char bytes[];
 };
 
 /* A range of addresses, and the last function of the file that covers it. */
-struct range {
+struct map_range {
 	uint64_t start, end;
 	uint32_t function;
 };
 
 struct perf_map {
-	struct text *text;
+	struct map_text *text;
 	size_t text_size; /* of all texts */
 	struct map_function *function;
 	size_t nr, capacity;
-	struct range *range; /* sorted, without overlaps */
+	struct map_range *range; /* sorted, without overlaps */
 	size_t nr_ranges, ranges_capacity;
 	uint64_t damaged; /* lines */
 	bool ended;	  /* the process: the last line needs no newline */
@@ -163,7 +163,7 @@ static void heap_pop(uint32_t *heap, size_t *nr)
 
 static int add_range(struct perf_map *map, uint64_t start, uint64_t end, uint32_t function)
 {
-	struct range *last = map->nr_ranges ? &map->range[map->nr_ranges - 1] : NULL;
+	struct map_range *last = map->nr_ranges ? &map->range[map->nr_ranges - 1] : NULL;
 
 	if (last && last->end == start && last->function == function) {
 		last->end = end;
@@ -172,7 +172,7 @@ static int add_range(struct perf_map *map, uint64_t start, uint64_t end, uint32_
 	last = PERCH__ARRAY_APPEND(map->range, map->nr_ranges, map->ranges_capacity);
 	if (!last)
 		return -ENOMEM;
-	*last = (struct range){ start, end, function };
+	*last = (struct map_range){ start, end, function };
 	return 0;
 }
 
@@ -373,7 +373,7 @@ static int open_map(const struct sources *sources, const struct perch_dso *dso, 
 /* Reads what was added since the last time. Returns -ENOMEM, -EFBIG or -EIO. */
 static int read_more(struct perf_map *map, int fd, size_t size)
 {
-	struct text *text;
+	struct map_text *text;
 	size_t have = 0;
 
 	if (size > MAX_TEXT - map->text_size)
@@ -541,7 +541,7 @@ void perch__perf_map_free(struct perf_map *map)
 	if (!map)
 		return;
 	while (map->text) {
-		struct text *next = map->text->next;
+		struct map_text *next = map->text->next;
 
 		free(map->text);
 		map->text = next;

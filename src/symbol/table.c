@@ -27,7 +27,7 @@ const char *perch__table_name(const struct table *table, const struct entry *ent
 	return table->blob[entry->blob_index].bytes + entry->name;
 }
 
-struct key {
+struct sort_key {
 	uint64_t start;
 	uint32_t index;
 };
@@ -43,7 +43,7 @@ static unsigned digit_of(uint64_t value, unsigned digit)
  * A radix sort. It is stable: the order of functions at one address stays. Digits that are equal in
  * all keys are skipped, so file offsets take at most three passes.
  */
-static struct key *sort_keys(struct key *keys, struct key *spare, size_t nr)
+static struct sort_key *sort_keys(struct sort_key *keys, struct sort_key *spare, size_t nr)
 {
 	uint64_t differs = 0;
 
@@ -52,7 +52,7 @@ static struct key *sort_keys(struct key *keys, struct key *spare, size_t nr)
 	for (unsigned digit = 0; digit < DIGITS; digit++) {
 		uint32_t position[1 << DIGIT_BITS] = { 0 };
 		uint32_t at = 0;
-		struct key *other = spare;
+		struct sort_key *other = spare;
 
 		if (!digit_of(differs, digit))
 			continue;
@@ -82,7 +82,7 @@ static bool is_sorted(const struct table *table)
 
 /* Moves the entries to the order of the keys, along the cycles of the permutation: a second array
  * would be large. */
-static void permute(struct entry *entry, struct key *sorted, size_t nr)
+static void permute(struct entry *entry, struct sort_key *sorted, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		struct entry first = entry[i];
@@ -102,7 +102,7 @@ static void permute(struct entry *entry, struct key *sorted, size_t nr)
 
 static int sort_entries(struct table *table)
 {
-	struct key *keys, *spare;
+	struct sort_key *keys, *spare;
 	int rc = -ENOMEM;
 
 	if (is_sorted(table))
@@ -111,7 +111,7 @@ static int sort_entries(struct table *table)
 	spare = perch__reallocarray(NULL, table->nr, sizeof(*spare));
 	if (keys && spare) {
 		for (size_t i = 0; i < table->nr; i++)
-			keys[i] = (struct key){ table->entry[i].start, (uint32_t)i };
+			keys[i] = (struct sort_key){ table->entry[i].start, (uint32_t)i };
 		permute(table->entry, sort_keys(keys, spare, table->nr), table->nr);
 		rc = 0;
 	}

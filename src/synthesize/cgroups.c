@@ -11,7 +11,7 @@
 #define DEPTH_MAX   32
 #define CGROUPS_MAX 65536
 
-struct walk {
+struct cgroup_walk {
 	struct perch__batch *batch;
 	char path[PATH_MAX];
 	size_t root; /* bytes of path that are the mount point */
@@ -46,9 +46,9 @@ static void count_failure(struct perch__batch *batch, int errnum)
 		batch->counts.denied++;
 }
 
-static void walk_cgroup(struct walk *walk, unsigned depth);
+static void walk_cgroup(struct cgroup_walk *walk, unsigned depth);
 
-static void walk_children(struct walk *walk, unsigned depth)
+static void walk_children(struct cgroup_walk *walk, unsigned depth)
 {
 	size_t length = strlen(walk->path);
 	DIR *directory = opendir(walk->path);
@@ -72,7 +72,7 @@ static void walk_children(struct walk *walk, unsigned depth)
 		closedir(directory);
 }
 
-static void walk_cgroup(struct walk *walk, unsigned depth)
+static void walk_cgroup(struct cgroup_walk *walk, unsigned depth)
 {
 	const char *name = walk->path + walk->root;
 	uint64_t id;
@@ -93,7 +93,7 @@ static void walk_cgroup(struct walk *walk, unsigned depth)
 
 int perch__add_cgroups(struct perch__batch *batch)
 {
-	struct walk *walk = calloc(1, sizeof(*walk));
+	struct cgroup_walk *walk = calloc(1, sizeof(*walk));
 	int rc;
 
 	if (!walk)

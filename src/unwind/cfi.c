@@ -19,7 +19,7 @@ enum { MAX_COLUMN = 255, MAX_REMEMBERED = 16 };
 /* ---- entries ---- */
 
 /* A common entry (CIE), or one of a function (FDE). */
-struct entry {
+struct cfi_entry {
 	struct cursor cursor; /* after the numbers that all entries have */
 	uint64_t next;	      /* offset of the next one */
 	uint64_t common;      /* of an FDE: the offset of its CIE */
@@ -47,7 +47,7 @@ static uint64_t offset_of(const struct cfi *cfi, const struct cursor *cursor)
 }
 
 /* Returns false if there is no entry. One without bytes separates others. */
-static bool read_entry(const struct cfi *cfi, uint64_t offset, struct entry *entry)
+static bool read_entry(const struct cfi *cfi, uint64_t offset, struct cfi_entry *entry)
 {
 	unsigned size = 4;
 	uint64_t length, id, at;
@@ -159,7 +159,7 @@ static bool read_augmentation(const struct cfi *cfi, const char *text, struct co
 static bool read_common(const struct cfi *cfi, uint64_t offset, struct common *common)
 {
 	struct cursor *cursor = &common->program;
-	struct entry entry;
+	struct cfi_entry entry;
 	const char *text;
 	uint64_t version;
 
@@ -210,7 +210,7 @@ static bool list_functions(struct cfi *cfi)
 {
 	uint64_t at = 0, common_at = UINT64_MAX, end;
 	struct common common;
-	struct entry entry;
+	struct cfi_entry entry;
 	bool sorted = true;
 
 	for (; read_entry(cfi, at, &entry); at = entry.next) {
@@ -315,7 +315,7 @@ static uint64_t start_of(const struct cfi *cfi, size_t index)
 }
 
 /* Finds the last entry that begins at an address or before it. */
-static bool find_entry(const struct cfi *cfi, uint64_t address, struct entry *entry)
+static bool find_entry(const struct cfi *cfi, uint64_t address, struct cfi_entry *entry)
 {
 	size_t low = 0, high = cfi->table ? cfi->nr_rows : cfi->nr;
 
@@ -335,7 +335,7 @@ static bool find_entry(const struct cfi *cfi, uint64_t address, struct entry *en
 
 /* ---- programs ---- */
 
-struct machine {
+struct cfi_machine {
 	const struct cfi *cfi;
 	const struct common *common;
 	struct cursor cursor;
@@ -345,7 +345,7 @@ struct machine {
 	unsigned nr_remembered;
 };
 
-static uint8_t read_column(struct machine *machine)
+static uint8_t read_column(struct cfi_machine *machine)
 {
 	uint64_t number = perch__read_uleb(&machine->cursor);
 
@@ -358,7 +358,7 @@ static struct cfi_rule *rule_of(struct cfi_rules *rules, unsigned number, struct
 	return number < MAX_REGISTERS ? &rules->of[number] : unused;
 }
 
-static struct cfi_rule expression(struct machine *machine, enum cfi_rule_kind kind)
+static struct cfi_rule expression(struct cfi_machine *machine, enum cfi_rule_kind kind)
 {
 	uint64_t size = perch__read_uleb(&machine->cursor);
 	struct cfi_rule rule = { .kind = (uint8_t)kind, .expression = machine->cursor.at };
@@ -369,7 +369,7 @@ static struct cfi_rule expression(struct machine *machine, enum cfi_rule_kind ki
 }
 
 /* An offset in units. */
-static int64_t read_offset(struct machine *machine, bool is_signed)
+static int64_t read_offset(struct cfi_machine *machine, bool is_signed)
 {
 	uint64_t number = is_signed ? (uint64_t)perch__read_sleb(&machine->cursor)
 				    : perch__read_uleb(&machine->cursor);
@@ -378,13 +378,13 @@ static int64_t read_offset(struct machine *machine, bool is_signed)
 }
 
 /* Only a signed offset of the CFA has units. */
-static int64_t read_cfa_offset(struct machine *machine, bool is_signed)
+static int64_t read_cfa_offset(struct cfi_machine *machine, bool is_signed)
 {
 	return is_signed ? read_offset(machine, true) : (int64_t)perch__read_uleb(&machine->cursor);
 }
 
 /* The instructions that set the rule of a register. */
-static void set_rule(struct machine *machine, uint8_t opcode)
+static void set_rule(struct cfi_machine *machine, uint8_t opcode)
 {
 	uint8_t number = read_column(machine);
 	struct cfi_rule unused = { 0 }, *rule = rule_of(machine->rules, number, &unused);
@@ -430,7 +430,7 @@ static void set_rule(struct machine *machine, uint8_t opcode)
 	}
 }
 
-static void remember(struct machine *machine, bool restore)
+static void remember(struct cfi_machine *machine, bool restore)
 {
 	if (restore && machine->nr_remembered)
 		*machine->rules = machine->remembered[--machine->nr_remembered];
@@ -441,7 +441,7 @@ static void remember(struct machine *machine, bool restore)
 }
 
 /* The instructions without a number in their opcode, but for those of addresses. */
-static void run_extended(struct machine *machine, uint8_t opcode)
+static void run_extended(struct cfi_machine *machine, uint8_t opcode)
 {
 	struct cursor *cursor = &machine->cursor;
 	struct cfi_rule *cfa = &machine->rules->cfa, rule;
@@ -485,7 +485,7 @@ static void run_extended(struct machine *machine, uint8_t opcode)
 }
 
 /* Returns the address that an instruction moves to; if it is none, the address does not change. */
-static uint64_t next_address(struct machine *machine, uint8_t opcode)
+static uint64_t next_address(struct cfi_machine *machine, uint8_t opcode)
 {
 	struct cursor *cursor = &machine->cursor;
 	uint64_t steps;
@@ -516,7 +516,7 @@ static bool moves(uint8_t opcode)
 }
 
 /* Runs a program up to the address. Returns false if it is damaged. */
-static bool run_program(struct machine *machine, const struct cursor *program)
+static bool run_program(struct cfi_machine *machine, const struct cursor *program)
 {
 	struct cursor *cursor = &machine->cursor;
 	struct cfi_rule unused = { 0 };
@@ -561,9 +561,9 @@ static void set_default(struct cfi_rules *rules, const struct architecture *arch
 int perch__cfi_find(const struct cfi *cfi, const struct architecture *architecture,
 		    uint64_t address, struct cfi_rules *rules)
 {
-	struct machine machine; /* too large to be cleared for each address */
+	struct cfi_machine machine; /* too large to be cleared for each address */
 	struct common common;
-	struct entry entry;
+	struct cfi_entry entry;
 	uint64_t start, end;
 
 	if (!cfi->bytes || !find_entry(cfi, address, &entry))

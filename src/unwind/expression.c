@@ -6,17 +6,17 @@
 
 enum { MAX_DEPTH = 64, MAX_OPERATIONS = 1000 };
 
-struct machine {
+struct expression_machine {
 	const uint8_t *start;
 	struct cursor cursor; /* at the next operation */
 	uint64_t word[MAX_DEPTH];
 	size_t depth;
 	const struct registers *registers;
-	const struct stack *stack;
+	const struct copied_stack *stack;
 	const uint64_t *cfa;
 };
 
-static enum outcome push(struct machine *machine, uint64_t word)
+static enum outcome push(struct expression_machine *machine, uint64_t word)
 {
 	if (machine->depth == MAX_DEPTH)
 		return INVALID;
@@ -24,14 +24,15 @@ static enum outcome push(struct machine *machine, uint64_t word)
 	return FOUND;
 }
 
-static enum outcome push_register(struct machine *machine, uint64_t number, uint64_t offset)
+static enum outcome push_register(struct expression_machine *machine, uint64_t number,
+				  uint64_t offset)
 {
 	if (number >= MAX_REGISTERS || !(machine->registers->valid >> number & 1))
 		return INVALID;
 	return push(machine, machine->registers->value[number] + offset);
 }
 
-static uint64_t read_signed(struct machine *machine, unsigned size)
+static uint64_t read_signed(struct expression_machine *machine, unsigned size)
 {
 	unsigned unused = 64 - 8 * size;
 
@@ -39,7 +40,7 @@ static uint64_t read_signed(struct machine *machine, unsigned size)
 }
 
 /* Continues at a distance. The end of the expression is a valid target. */
-static enum outcome branch(struct machine *machine, bool jump)
+static enum outcome branch(struct expression_machine *machine, bool jump)
 {
 	struct cursor *cursor = &machine->cursor;
 	int64_t distance = (int64_t)read_signed(machine, 2);
@@ -53,12 +54,12 @@ static enum outcome branch(struct machine *machine, bool jump)
 }
 
 /* What a register of the program has of a word. */
-static uint64_t to_word(const struct machine *machine, uint64_t word)
+static uint64_t to_word(const struct expression_machine *machine, uint64_t word)
 {
 	return machine->stack->narrow ? (uint32_t)word : word;
 }
 
-static enum outcome dereference(struct machine *machine, uint64_t size)
+static enum outcome dereference(struct expression_machine *machine, uint64_t size)
 {
 	uint64_t *top;
 
@@ -68,7 +69,7 @@ static enum outcome dereference(struct machine *machine, uint64_t size)
 	return perch__stack_read_bytes(machine->stack, to_word(machine, *top), size, top);
 }
 
-static enum outcome unary(struct machine *machine, uint8_t op)
+static enum outcome unary(struct expression_machine *machine, uint8_t op)
 {
 	uint64_t *top = machine->depth ? &machine->word[machine->depth - 1] : NULL;
 
@@ -103,7 +104,7 @@ static uint64_t shift_signed(uint64_t left, uint64_t bits)
 	return (uint64_t)((int64_t)left >> (bits < 63 ? bits : 63));
 }
 
-static enum outcome binary(struct machine *machine, uint8_t op)
+static enum outcome binary(struct expression_machine *machine, uint8_t op)
 {
 	uint64_t left, right, value;
 
@@ -139,7 +140,7 @@ static enum outcome binary(struct machine *machine, uint8_t op)
 	return FOUND;
 }
 
-static enum outcome pick(struct machine *machine, uint64_t from_top)
+static enum outcome pick(struct expression_machine *machine, uint64_t from_top)
 {
 	if (from_top >= machine->depth)
 		return INVALID;
@@ -147,7 +148,7 @@ static enum outcome pick(struct machine *machine, uint64_t from_top)
 }
 
 /* Rotates the top `nr` words: the top one becomes the last of them. */
-static enum outcome rotate(struct machine *machine, size_t nr)
+static enum outcome rotate(struct expression_machine *machine, size_t nr)
 {
 	uint64_t *from, top;
 
@@ -161,7 +162,7 @@ static enum outcome rotate(struct machine *machine, size_t nr)
 }
 
 /* Operations that push a word, or that move words of the stack. */
-static enum outcome stack_operation(struct machine *machine, uint8_t op)
+static enum outcome stack_operation(struct expression_machine *machine, uint8_t op)
 {
 	struct cursor *cursor = &machine->cursor;
 	uint64_t number;
@@ -213,7 +214,7 @@ static enum outcome stack_operation(struct machine *machine, uint8_t op)
 	}
 }
 
-static enum outcome run_operation(struct machine *machine, uint8_t op)
+static enum outcome run_operation(struct expression_machine *machine, uint8_t op)
 {
 	switch (op) {
 	case DW_OP_nop:
@@ -247,11 +248,11 @@ static enum outcome run_operation(struct machine *machine, uint8_t op)
 
 enum outcome perch__expression_evaluate(const struct expression *expression,
 					const struct registers *registers,
-					const struct stack *stack, const uint64_t *cfa,
+					const struct copied_stack *stack, const uint64_t *cfa,
 					uint64_t *result)
 {
 	const uint8_t *end = expression->bytes + expression->size;
-	struct machine machine = {
+	struct expression_machine machine = {
 		.start = expression->bytes,
 		.cursor = { expression->bytes, end, expression->swapped, false },
 		.registers = registers,

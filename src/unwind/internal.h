@@ -82,7 +82,7 @@ static inline void perch__register_set(struct registers *registers, unsigned num
 }
 
 /* The copy of the stack. */
-struct stack {
+struct copied_stack {
 	const uint8_t *bytes;
 	uint64_t start, size;
 	bool swapped; /* the other byte order */
@@ -91,7 +91,7 @@ struct stack {
 	unsigned *operations;
 };
 
-static inline uint64_t perch__stack_word_size(const struct stack *stack)
+static inline uint64_t perch__stack_word_size(const struct copied_stack *stack)
 {
 	return stack->narrow ? sizeof(uint32_t) : sizeof(uint64_t);
 }
@@ -108,8 +108,8 @@ enum outcome {
 };
 
 /* size: 1, 2, 4 or 8 */
-static inline enum outcome perch__stack_read_bytes(const struct stack *stack, uint64_t address,
-						   uint64_t size, uint64_t *value)
+static inline enum outcome perch__stack_read_bytes(const struct copied_stack *stack,
+						   uint64_t address, uint64_t size, uint64_t *value)
 {
 	bool big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != stack->swapped;
 	uint64_t at = address - stack->start;
@@ -124,7 +124,7 @@ static inline enum outcome perch__stack_read_bytes(const struct stack *stack, ui
 	return FOUND;
 }
 
-static inline enum outcome perch__stack_read(const struct stack *stack, uint64_t address,
+static inline enum outcome perch__stack_read(const struct copied_stack *stack, uint64_t address,
 					     uint64_t *value)
 {
 	uint64_t at = address - stack->start;
@@ -155,7 +155,7 @@ struct expression {
  */
 enum outcome perch__expression_evaluate(const struct expression *expression,
 					const struct registers *registers,
-					const struct stack *stack, const uint64_t *cfa,
+					const struct copied_stack *stack, const uint64_t *cfa,
 					uint64_t *result);
 
 /* ---- cfi.c: call frame information ---- */
@@ -421,7 +421,7 @@ static inline bool perch__is_caller(const struct row *row, uint64_t before, uint
  * returns false; perch__frame_step() takes the step then.
  */
 static inline bool perch__plain_step(const struct row *row, const struct architecture *architecture,
-				     const struct stack *stack, bool innermost,
+				     const struct copied_stack *stack, bool innermost,
 				     struct registers *registers)
 {
 	const uint8_t *bytes;
@@ -453,7 +453,7 @@ static inline bool perch__plain_step(const struct row *row, const struct archite
 
 /* innermost: the frame is the first one, or a signal interrupted it. */
 enum outcome perch__frame_step(const struct row *row, const struct architecture *architecture,
-			       const struct stack *stack, bool innermost,
+			       const struct copied_stack *stack, bool innermost,
 			       struct registers *registers);
 
 #endif

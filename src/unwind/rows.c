@@ -61,7 +61,7 @@ static uint32_t make_row(struct rows *rows, struct rules *rules, uint64_t offset
 
 /* ---- ranges ---- */
 
-struct location {
+struct register_location {
 	const struct perch_dso *dso;
 	uint64_t offset;
 };
@@ -69,7 +69,7 @@ struct location {
 static bool same_location(const void *items, uint32_t index, const void *key)
 {
 	const struct range *range = &((const struct range *)items)[index];
-	const struct location *location = key;
+	const struct register_location *location = key;
 
 	return range->start <= location->offset && location->offset < range->end &&
 	       range->dso == location->dso;
@@ -107,7 +107,7 @@ static int add_range(struct rows *rows, const struct range *range)
 
 uint32_t perch__rows_find(const struct rows *rows, const struct perch_dso *dso, uint64_t offset)
 {
-	struct location location = { .dso = dso, .offset = offset };
+	struct register_location location = { .dso = dso, .offset = offset };
 	uint32_t index = perch__hash_find(&rows->by_block, hash_of(rows, dso, offset),
 					  same_location, rows->range, &location);
 

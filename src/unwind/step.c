@@ -15,7 +15,7 @@ static inline enum outcome return_to(const struct row *row, const struct archite
 }
 
 static inline enum outcome fast_step(const struct row *row, const struct architecture *architecture,
-				     const struct stack *stack, bool innermost,
+				     const struct copied_stack *stack, bool innermost,
 				     struct registers *registers)
 {
 	uint64_t before = registers->value[architecture->sp], cfa;
@@ -51,7 +51,7 @@ static inline enum outcome fast_step(const struct row *row, const struct archite
 }
 
 static enum outcome evaluate(const struct row *row, const struct cfi_rule *rule,
-			     const struct registers *registers, const struct stack *stack,
+			     const struct registers *registers, const struct copied_stack *stack,
 			     const uint64_t *cfa, uint64_t *value)
 {
 	const struct expression expression = { rule->expression, rule->size, row->rules->swapped };
@@ -61,7 +61,7 @@ static enum outcome evaluate(const struct row *row, const struct cfi_rule *rule,
 
 /* Finds the CFA, or the value or place of a register, in words of the program. */
 static enum outcome slow_value(const struct row *row, const struct cfi_rule *rule,
-			       const struct registers *registers, const struct stack *stack,
+			       const struct registers *registers, const struct copied_stack *stack,
 			       const uint64_t *cfa, uint64_t *value)
 {
 	if (rule->kind == CFI_EXPRESSION || rule->kind == CFI_VALUE)
@@ -80,7 +80,7 @@ static enum outcome slow_value(const struct row *row, const struct cfi_rule *rul
 
 /* Applies the rule of one register. */
 static enum outcome slow_register(const struct row *row, const struct architecture *architecture,
-				  const struct stack *stack, const struct registers *from,
+				  const struct copied_stack *stack, const struct registers *from,
 				  uint64_t cfa, unsigned number, struct registers *to)
 {
 	const struct cfi_rule *rule = &row->rules->of[number];
@@ -103,7 +103,7 @@ static enum outcome slow_register(const struct row *row, const struct architectu
 }
 
 static enum outcome slow_step(const struct row *row, const struct architecture *architecture,
-			      const struct stack *stack, bool innermost,
+			      const struct copied_stack *stack, bool innermost,
 			      struct registers *registers)
 {
 	struct registers caller = { 0 };
@@ -140,7 +140,7 @@ static enum outcome slow_step(const struct row *row, const struct architecture *
  * is one of code.
  */
 static enum outcome frame_pointer_step(const struct architecture *architecture,
-				       const struct stack *stack, bool innermost,
+				       const struct copied_stack *stack, bool innermost,
 				       struct registers *registers)
 {
 	uint64_t fp = registers->value[architecture->fp], word = architecture->word;
@@ -165,8 +165,8 @@ static enum outcome frame_pointer_step(const struct architecture *architecture,
 }
 
 /* The stack pointer of a signal handler that has returned is that of the saved registers. */
-static enum outcome signal_step(const struct architecture *architecture, const struct stack *stack,
-				struct registers *registers)
+static enum outcome signal_step(const struct architecture *architecture,
+				const struct copied_stack *stack, struct registers *registers)
 {
 	uint64_t from = registers->value[architecture->sp] + architecture->signal_offset;
 
@@ -182,8 +182,8 @@ static enum outcome signal_step(const struct architecture *architecture, const s
 }
 
 /* The system call has returned 0 to the new thread, whose stack has no caller. */
-static enum outcome clone_step(const struct architecture *architecture, const struct stack *stack,
-			       struct registers *registers)
+static enum outcome clone_step(const struct architecture *architecture,
+			       const struct copied_stack *stack, struct registers *registers)
 {
 	enum { RAX = 0 };
 	uint64_t sp = registers->value[architecture->sp], address;
@@ -203,7 +203,7 @@ static enum outcome clone_step(const struct architecture *architecture, const st
 }
 
 enum outcome perch__frame_step(const struct row *row, const struct architecture *architecture,
-			       const struct stack *stack, bool innermost,
+			       const struct copied_stack *stack, bool innermost,
 			       struct registers *registers)
 {
 	switch ((enum row_kind)row->kind) {

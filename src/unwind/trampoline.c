@@ -10,7 +10,7 @@
 enum { PARTS = 3 };
 
 /* Code up to .end, which has a number of words on the stack, with the return address. */
-struct part {
+struct trampoline_part {
 	uint8_t end, words;
 	bool saves; /* the frame pointer of the caller, in the second word from the CFA on */
 };
@@ -19,7 +19,7 @@ struct part {
 struct trampoline {
 	uint16_t machine;
 	uint8_t size;
-	struct part part[PARTS];
+	struct trampoline_part part[PARTS];
 };
 
 static const struct trampoline trampolines[] = {
@@ -36,10 +36,10 @@ static const struct trampoline trampolines[] = {
 	{ EM_AARCH64, 28, { { 8, 0, false }, { 20, 2, true }, { 28, 0, false } } },
 };
 
-static const struct part *find_part(uint16_t machine, uint64_t size, uint64_t at)
+static const struct trampoline_part *find_part(uint16_t machine, uint64_t size, uint64_t at)
 {
 	for (size_t i = 0; i < sizeof(trampolines) / sizeof(trampolines[0]); i++) {
-		const struct part *part = trampolines[i].part;
+		const struct trampoline_part *part = trampolines[i].part;
 
 		if (trampolines[i].machine != machine || trampolines[i].size != size)
 			continue;
@@ -76,7 +76,7 @@ bool perch__trampoline_row(struct row *row, const struct rules *rules, uint64_t 
 {
 	const struct architecture *architecture = rules->architecture;
 	const struct perch_symbol *symbol = architecture ? find_function(rules, offset) : NULL;
-	const struct part *part;
+	const struct trampoline_part *part;
 
 	if (!symbol || strncmp(symbol->name, "py::", 4))
 		return false;

@@ -9,7 +9,7 @@
 enum { RECENT = 16384, MAX_OPERATIONS = 20000 };
 
 /* A cache in front of the tables: the row of an address of an address space. */
-struct recent {
+struct recent_rules {
 	uint64_t generation, ip; /* generation: plus 1; 0 if empty */
 	uint32_t row;
 };
@@ -27,7 +27,7 @@ struct perch_unwinder {
 	uint64_t mask;
 	const struct architecture *registers_of;
 	uint8_t index[MAX_REGISTERS];
-	struct recent recent[RECENT];
+	struct recent_rules recent[RECENT];
 };
 
 int perch_unwinder_new(struct perch_unwinder **result, enum perch_arch arch,
@@ -136,7 +136,7 @@ static inline const struct row *find_row(struct perch_unwinder *unwinder,
 					 struct perch_thread *thread, uint64_t generation,
 					 uint64_t ip, bool *mapped)
 {
-	struct recent *recent = &unwinder->recent[(ip ^ ip >> 13 ^ generation << 6) % RECENT];
+	struct recent_rules *recent = &unwinder->recent[(ip ^ ip >> 13 ^ generation << 6) % RECENT];
 	struct perch_location location;
 	uint32_t index;
 
@@ -151,7 +151,7 @@ static inline const struct row *find_row(struct perch_unwinder *unwinder,
 	index = row_of(unwinder, &location);
 	if (index == PERCH__HASH_NONE)
 		return NULL;
-	*recent = (struct recent){ .generation = generation, .ip = ip, .row = index };
+	*recent = (struct recent_rules){ .generation = generation, .ip = ip, .row = index };
 	return &unwinder->rows.row[index];
 }
 
@@ -218,7 +218,7 @@ struct walk {
 	uint64_t generation; /* of the thread, plus 1 */
 	const struct architecture *architecture;
 	struct registers registers;
-	struct stack stack;
+	struct copied_stack stack;
 	bool innermost;
 	bool uncalled; /* the function of the frame begins at the return address */
 };

@@ -24,7 +24,7 @@ static void insert(struct space *space, struct cell *cells, uint64_t start, uint
 
 /* Checks a tree: maps are in range, in order and do not overlap. Priorities fall from the root on.
  */
-static void check_node(const struct node *node, uint64_t least, uint64_t most)
+static void check_node(const struct map_node *node, uint64_t least, uint64_t most)
 {
 	if (!node)
 		return;

@@ -596,9 +596,9 @@ static void put_operation(struct code *code, uint8_t operation, uint64_t operand
 static enum outcome evaluate(const uint8_t *bytes, size_t size, uint64_t *value)
 {
 	static const uint64_t words[2] = { 0x1122334455667788, 2 };
-	const struct stack stack = { .bytes = (const uint8_t *)words,
-				     .start = STACK,
-				     .size = sizeof(words) };
+	const struct copied_stack stack = { .bytes = (const uint8_t *)words,
+					    .start = STACK,
+					    .size = sizeof(words) };
 	const struct registers registers = { .valid = 1 << 3, .value[3] = 40 };
 	const struct expression expression = { bytes, size, false };
 
@@ -732,11 +732,11 @@ static void limits_samples_and_words(void **state)
 {
 	static const uint32_t words[2] = { 0x11223344, 0x55667788 };
 	unsigned left = 5;
-	const struct stack stack = { .bytes = (const uint8_t *)words,
-				     .start = STACK,
-				     .size = sizeof(words),
-				     .narrow = true,
-				     .operations = &left };
+	const struct copied_stack stack = { .bytes = (const uint8_t *)words,
+					    .start = STACK,
+					    .size = sizeof(words),
+					    .narrow = true,
+					    .operations = &left };
 	const struct registers registers = { .valid = 1 << 3, .value[3] = STACK + 8 };
 	static const uint8_t code[] = { DW_OP_breg3, 0x7c, DW_OP_deref };
 	static const uint8_t wraps_code[] = { DW_OP_breg3, 0xff, 0xff, 0xff, 0xff, 0x0f };

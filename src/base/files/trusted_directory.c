@@ -25,14 +25,14 @@ static bool trusted(unsigned owner)
 }
 
 /* Where a path leads. */
-struct walk {
+struct path_walk {
 	struct perch__trusted_directory *directory;
 	int dir;
 	char rest[PATH_MAX], part[NAME_MAX + 1];
 	unsigned links;
 };
 
-static int open_again(struct walk *walk, const char *path)
+static int open_again(struct path_walk *walk, const char *path)
 {
 	int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int error = errno;
@@ -44,7 +44,7 @@ static int open_again(struct walk *walk, const char *path)
 }
 
 /* Takes the next component from the rest. Returns false after the last one. */
-static int next_part(struct walk *walk)
+static int next_part(struct path_walk *walk)
 {
 	char *at = walk->rest + strspn(walk->rest, "/");
 	size_t length = strcspn(at, "/");
@@ -63,7 +63,7 @@ static int next_part(struct walk *walk)
  * With sudo, HOME may be that of the user: a directory that belongs to root would be of no use to
  * that user, so none is made.
  */
-static int make_part(struct walk *walk)
+static int make_part(struct path_walk *walk)
 {
 	struct stat status;
 
@@ -77,7 +77,7 @@ static int make_part(struct walk *walk)
 }
 
 /* A symbolic link of another user would choose where root writes files. */
-static int enter_link(struct walk *walk, int link, const struct stat *status)
+static int enter_link(struct path_walk *walk, int link, const struct stat *status)
 {
 	char target[PATH_MAX];
 	ssize_t length;
@@ -97,7 +97,7 @@ static int enter_link(struct walk *walk, int link, const struct stat *status)
 	return *target == '/' ? open_again(walk, "/") : 0;
 }
 
-static int enter_part(struct walk *walk)
+static int enter_part(struct path_walk *walk)
 {
 	int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, next = openat(walk->dir, walk->part, flags);
 	struct stat status;
@@ -129,7 +129,7 @@ static int enter_part(struct walk *walk)
 /* Returns a descriptor or a negative errno. */
 static int open_path(struct perch__trusted_directory *directory)
 {
-	struct walk walk = { .directory = directory, .dir = -1 };
+	struct path_walk walk = { .directory = directory, .dir = -1 };
 	int rc = open_again(&walk, *directory->path == '/' ? "/" : "."), fd = -1;
 
 	snprintf(walk.rest, sizeof(walk.rest), "%s", directory->path);

@@ -140,7 +140,7 @@ static int put_chain(struct browser_open_row *open, uint32_t at, uint16_t depth,
 
 /* A branch of the tree that is being listed: its next sibling follows when its children are done.
  */
-struct level {
+struct branch_level {
 	uint32_t next;
 };
 
@@ -148,7 +148,7 @@ struct level {
 static int list_branches(struct browser_open_row *open)
 {
 	const struct perch_call_graph_node *node = open->graph.node;
-	struct level level[MOST_DEPTH + 1];
+	struct branch_level level[MOST_DEPTH + 1];
 	size_t depth = 0;
 	int rc = 0;
 

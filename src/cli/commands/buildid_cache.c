@@ -20,7 +20,7 @@
 
 enum action { ADD, REMOVE, PURGE, UPDATE };
 
-struct command {
+struct cache_command {
 	struct perch_build_id_cache *cache;
 	const char *files[4]; /* by action: paths separated by commas */
 	const char *missing;
@@ -34,7 +34,7 @@ struct command {
 /* ---- files ---- */
 
 /* Opens a file as the process of --target-ns sees it. */
-static int open_file(const struct command *command, const char *path)
+static int open_file(const struct cache_command *command, const char *path)
 {
 	char root[64];
 
@@ -45,7 +45,8 @@ static int open_file(const struct command *command, const char *path)
 }
 
 /* Reads the build id of a file. Returns a descriptor or -1, after it has printed an error. */
-static int open_with_id(struct command *command, const char *path, struct perch_build_id_text *id)
+static int open_with_id(struct cache_command *command, const char *path,
+			struct perch_build_id_text *id)
 {
 	struct perch_error err;
 	uint8_t bytes[20];
@@ -71,7 +72,7 @@ static int open_with_id(struct command *command, const char *path, struct perch_
 	return -1;
 }
 
-static void print_change(const struct command *command, const char *what,
+static void print_change(const struct cache_command *command, const char *what,
 			 const struct perch_build_id_text *id, const char *name)
 {
 	if (!command->verbose)
@@ -81,7 +82,7 @@ static void print_change(const struct command *command, const char *what,
 	fputs(": Ok\n", stderr);
 }
 
-static void remove_id(struct command *command, const struct perch_build_id_text *id,
+static void remove_id(struct cache_command *command, const struct perch_build_id_text *id,
 		      const char *name)
 {
 	struct perch_error err;
@@ -95,7 +96,7 @@ static void remove_id(struct command *command, const struct perch_build_id_text 
 }
 
 /* Adds the debug file of a file in the cache, if the file has none and the servers have it. */
-static void add_debug_file(struct command *command, const char *path,
+static void add_debug_file(struct cache_command *command, const char *path,
 			   const struct perch_build_id_text *id)
 {
 	const struct perch_symbols_options options = { .debuginfod = true };
@@ -123,7 +124,7 @@ static void add_debug_file(struct command *command, const char *path,
 	}
 }
 
-static void add_file(struct command *command, const char *path, bool update)
+static void add_file(struct cache_command *command, const char *path, bool update)
 {
 	struct perch_build_id_text id;
 	struct perch_error err;
@@ -148,7 +149,7 @@ static void add_file(struct command *command, const char *path, bool update)
 }
 
 /* A recording is a file that begins with perf's magic number, or a directory with one. */
-static bool is_recording(const struct command *command, const char *path)
+static bool is_recording(const struct cache_command *command, const char *path)
 {
 	char magic[8] = "", data[PATH_MAX];
 	struct stat status;
@@ -168,7 +169,7 @@ static bool is_recording(const struct command *command, const char *path)
 	       (!memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8));
 }
 
-static void add_recording(struct command *command, const char *path)
+static void add_recording(struct cache_command *command, const char *path)
 {
 	struct cli_input input = { .command = COMMAND,
 				   .path = path,
@@ -197,7 +198,7 @@ static void add_recording(struct command *command, const char *path)
 	cli_input_close(&input);
 }
 
-static void remove_file(struct command *command, const char *path)
+static void remove_file(struct cache_command *command, const char *path)
 {
 	struct perch_build_id_text id;
 	int fd = open_with_id(command, path, &id);
@@ -209,7 +210,7 @@ static void remove_file(struct command *command, const char *path)
 }
 
 /* Removes all builds of a path, or all with a NULL path. */
-static void purge(struct command *command, const char *path)
+static void purge(struct cache_command *command, const char *path)
 {
 	struct perch_build_id_cache_entry *entry;
 	struct perch_error err;
@@ -239,7 +240,7 @@ static void purge(struct command *command, const char *path)
 }
 
 /* Calls the action for each path of a list that commas separate. */
-static void each_file(struct command *command, enum action action)
+static void each_file(struct cache_command *command, enum action action)
 {
 	char *list = command->files[action] ? strdup(command->files[action]) : NULL, *rest = list;
 	const char *path;
@@ -261,7 +262,7 @@ static void each_file(struct command *command, enum action action)
 
 /* ---- lists ---- */
 
-static void print_list(struct command *command)
+static void print_list(struct cache_command *command)
 {
 	struct perch_build_id_cache_entry *entry;
 	struct perch_error err;
@@ -280,7 +281,7 @@ static void print_list(struct command *command)
 	perch_build_id_cache_free_entries(entry, nr);
 }
 
-static bool is_cached(const struct command *command, const struct perch_build_id *build_id)
+static bool is_cached(const struct cache_command *command, const struct perch_build_id *build_id)
 {
 	struct perch_build_id_text id;
 
@@ -292,7 +293,7 @@ static bool is_cached(const struct command *command, const struct perch_build_id
 }
 
 /* Prints the build ids of a recording that the cache does not have. */
-static void print_missing(struct command *command)
+static void print_missing(struct cache_command *command)
 {
 	struct cli_input input = { .command = COMMAND,
 				   .path = command->missing,
@@ -328,7 +329,7 @@ static bool runs(uint64_t process)
 	return !access(path, F_OK);
 }
 
-static int run_command(struct command *command)
+static int run_command(struct cache_command *command)
 {
 	bool add = command->files[ADD] || command->files[UPDATE];
 	struct perch_error err;
@@ -356,14 +357,14 @@ static int run_command(struct command *command)
 
 static int set_debuginfod(const struct cli_given *given)
 {
-	((struct command *)given->state)->debuginfod = !given->negated;
+	((struct cache_command *)given->state)->debuginfod = !given->negated;
 	if (given->text && setenv("DEBUGINFOD_URLS", given->text, 1))
 		return cli_usage_error(COMMAND, "--debuginfod: %s", strerror(errno));
 	return 0;
 }
 
 /* perf has it; what it copies is of no use to perch. */
-#define SETS(member) CLI_SETS(struct command, member)
+#define SETS(member) CLI_SETS(struct cache_command, member)
 
 static const struct cli_option options[] = {
 	CLI_ROW(.letter = 'a', .name = "add", .argument = "FILES", SETS(files[ADD]),
@@ -402,7 +403,7 @@ const struct cli_usage cli_buildid_cache_usage = {
 
 int perch_cmd_buildid_cache(int argc, char **argv)
 {
-	static struct command command;
+	static struct cache_command command;
 	int next = cli_options_parse(&cli_buildid_cache_usage, &command, argc, argv);
 
 	if (next < argc)

@@ -20,7 +20,7 @@
 
 #define COMMAND "buildid-list"
 
-struct list {
+struct id_list {
 	struct cli_input input;
 	bool with_hits, kernel, kernel_maps;
 	int verbose;
@@ -198,7 +198,7 @@ static void put_entry(const uint8_t *bytes, size_t size, const char *path)
 
 /* Marks the DSOs of sampled addresses: perch_dso.used. Returns 0, or a negative number after it has
  * printed an error. */
-static int read_samples(struct list *list)
+static int read_samples(struct id_list *list)
 {
 	struct perch_processes *processes = perch_session_processes(list->input.session);
 	struct perch_record record;
@@ -299,7 +299,7 @@ static void put_hits(struct entries *entries, const struct perch_dso *const *dso
 
 /* Lists the files of sampled addresses: those in the header first, as perf does. Returns a status.
  */
-static int print_hits(const struct list *list, const struct perch_build_id *ids, size_t nr_ids)
+static int print_hits(const struct id_list *list, const struct perch_build_id *ids, size_t nr_ids)
 {
 	const struct perch_dso *const *dsos;
 	size_t nr = perch_processes_dsos(perch_session_processes(list->input.session), &dsos);
@@ -315,7 +315,7 @@ static int print_hits(const struct list *list, const struct perch_build_id *ids,
 	return rc ? CLI_EXIT_FAILURE : 0;
 }
 
-static int print_recording(struct list *list)
+static int print_recording(struct id_list *list)
 {
 	const struct perch_build_id *ids;
 	struct perch_reader *reader;
@@ -347,8 +347,8 @@ static int print_recording(struct list *list)
 	return status;
 }
 
-#define AT(member)   offsetof(struct list, member)
-#define SETS(member) CLI_SETS(struct list, member)
+#define AT(member)   offsetof(struct id_list, member)
+#define SETS(member) CLI_SETS(struct id_list, member)
 
 static const struct cli_option options[] = {
 	CLI_ROW(.table = cli_input_options, .at = AT(input)),
@@ -372,7 +372,8 @@ const struct cli_usage cli_buildid_list_usage = {
 
 int perch_cmd_buildid_list(int argc, char **argv)
 {
-	static struct list list = { .input.command = COMMAND, .input.options.keep_stacks = true };
+	static struct id_list list = { .input.command = COMMAND,
+				       .input.options.keep_stacks = true };
 	int next = cli_options_parse(&cli_buildid_list_usage, &list, argc, argv);
 
 	if (next < argc)

@@ -18,7 +18,7 @@
 #define COMMAND "flamegraph"
 
 /* A recording or a text. The session must outlive the export. */
-struct source {
+struct flamegraph_source {
 	struct cli_input input; /* its path is that of the text, too */
 	struct cli_filter filter;
 	struct perch_export *export;
@@ -26,8 +26,8 @@ struct source {
 };
 
 struct flamegraph {
-	struct source new, old; /* old: of --diff; its path is NULL without */
-	const char *output;	/* of -o; "-": standard output; NULL: by format */
+	struct flamegraph_source new, old; /* old: of --diff; its path is NULL without */
+	const char *output;		   /* of -o; "-": standard output; NULL: by format */
 	const char *title;
 	const char *event; /* of -e; NULL: the one with the most samples is shown */
 	bool svg, no_inline;
@@ -50,7 +50,7 @@ static bool is_recording(const char *path)
 
 /* Returns 0, or -EINVAL for a text without samples: its lines are comments, or their numbers are 0.
  */
-static int require_stacks(const struct source *source, struct perch_error *err)
+static int require_stacks(const struct flamegraph_source *source, struct perch_error *err)
 {
 	struct perch_export_stats stats;
 	const char *path = source->input.path;
@@ -65,7 +65,7 @@ static int require_stacks(const struct source *source, struct perch_error *err)
 	return -EINVAL;
 }
 
-static int read_text(struct source *source)
+static int read_text(struct flamegraph_source *source)
 {
 	bool is_stdin = !strcmp(source->input.path, "-");
 	FILE *in = is_stdin ? stdin : fopen(source->input.path, "re");
@@ -93,8 +93,8 @@ static int read_text(struct source *source)
 
 /* Makes the export of a source, and reads it. output: where the page will be written. Returns the
  * exit status. */
-static int read_source(struct source *source, const char *output, enum perch_export_format format,
-		       const struct perch_export_options *options)
+static int read_source(struct flamegraph_source *source, const char *output,
+		       enum perch_export_format format, const struct perch_export_options *options)
 {
 	int status = source->is_text ? 0 : cli_export_open(&source->input, &source->filter);
 
@@ -110,7 +110,7 @@ static int read_source(struct source *source, const char *output, enum perch_exp
 }
 
 /* of_several: each message has the name of its file. */
-static void print_notes(struct source *source, bool of_several)
+static void print_notes(struct flamegraph_source *source, bool of_several)
 {
 	char several[CLI_INPUT_COMMAND];
 	struct perch_export_stats stats;
@@ -135,7 +135,7 @@ static void print_notes(struct source *source, bool of_several)
 	source->input.command = COMMAND;
 }
 
-static void close_source(struct source *source)
+static void close_source(struct flamegraph_source *source)
 {
 	perch_export_free(source->export);
 	cli_filter_close(&source->filter);
@@ -143,7 +143,7 @@ static void close_source(struct source *source)
 		cli_input_close(&source->input);
 }
 
-static void put_function_options(FILE *out, const struct source *source)
+static void put_function_options(FILE *out, const struct flamegraph_source *source)
 {
 	const struct cli_filter *filter = &source->filter;
 
@@ -160,7 +160,7 @@ static void put_function_options(FILE *out, const struct source *source)
 }
 
 /* The name of the file, and the options that select samples. NULL without memory. */
-static char *title_of(const struct source *source)
+static char *title_of(const struct flamegraph_source *source)
 {
 	const char *arguments[CLI_FILTER_MOST_ARGUMENTS];
 	size_t nr = cli_filter_arguments(&source->filter, arguments);
@@ -222,7 +222,7 @@ static int run_flamegraph(struct flamegraph *flamegraph)
 }
 
 /* Sets the path of the new source. text: the operand; NULL: none. Returns the exit status. */
-static int set_text(struct source *new, const char *text)
+static int set_text(struct flamegraph_source *new, const char *text)
 {
 	if (text && new->input.path)
 		return cli_usage_error(COMMAND, "-i names a recording; '%s' is too much", text);
@@ -238,7 +238,7 @@ static int set_text(struct source *new, const char *text)
 }
 
 /* Sets what the old source shares with the new one. */
-static void set_old(struct source *old, const struct source *new)
+static void set_old(struct flamegraph_source *old, const struct flamegraph_source *new)
 {
 	const char *path = old->input.path;
 
@@ -283,7 +283,7 @@ const struct cli_usage cli_flamegraph_usage = {
 int perch_cmd_flamegraph(int argc, char **argv)
 {
 	static struct flamegraph flamegraph = { .new.input.command = COMMAND };
-	struct source *source = &flamegraph.new;
+	struct flamegraph_source *source = &flamegraph.new;
 	const char *text, *extra;
 	char *made = NULL;
 	int status;

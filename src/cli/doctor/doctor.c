@@ -81,12 +81,12 @@ static int check_and_print(struct doctor *doctor, const char *path, bool json)
 	return doctor->usable ? 0 : CLI_EXIT_FAILURE;
 }
 
-struct request {
+struct doctor_request {
 	const char *path;
 	bool json;
 };
 
-#define SETS(member) CLI_SETS(struct request, member)
+#define SETS(member) CLI_SETS(struct doctor_request, member)
 
 static const struct cli_option options[] = {
 	CLI_ROW(.letter = 'j', .name = "json", SETS(json),
@@ -106,7 +106,7 @@ const struct cli_usage cli_doctor_usage = {
 
 int perch_cmd_doctor(int argc, char **argv)
 {
-	struct request request = { 0 };
+	struct doctor_request request = { 0 };
 	const struct perch_syscalls *calls;
 	struct doctor *doctor;
 	struct perch_error err;

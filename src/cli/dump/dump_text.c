@@ -11,11 +11,11 @@
 #define MAX_BYTES    64 /* most bytes of a field that are printed without -x */
 #define MAX_DEPTH    16
 
-struct writer {
+struct text_writer {
 	struct perch__output *out;
 	char path[512]; /* of the current field: "read.values" */
 	size_t depth;
-	struct level {
+	struct text_level {
 		size_t length; /* of the path before this level */
 		bool list;
 		uint64_t next; /* index of the next item */
@@ -26,7 +26,7 @@ struct writer {
 	size_t line_fields; /* fields on the line so far */
 };
 
-static void add_to_path(struct writer *writer, const char *text)
+static void add_to_path(struct text_writer *writer, const char *text)
 {
 	size_t length = strlen(writer->path), more = strlen(text);
 	size_t space = sizeof(writer->path) - 1 - length;
@@ -38,9 +38,9 @@ static void add_to_path(struct writer *writer, const char *text)
 }
 
 /* Adds a field or list item to the path. Returns the previous length of the path. */
-static size_t enter_path(struct writer *writer, const char *name)
+static size_t enter_path(struct text_writer *writer, const char *name)
 {
-	struct level *level = &writer->level[writer->depth];
+	struct text_level *level = &writer->level[writer->depth];
 	size_t length = strlen(writer->path);
 	char index[32];
 
@@ -55,7 +55,7 @@ static size_t enter_path(struct writer *writer, const char *name)
 	return length;
 }
 
-static void put_name(struct writer *writer)
+static void put_name(struct text_writer *writer)
 {
 	size_t length = strlen(writer->path);
 
@@ -131,14 +131,14 @@ static void put_value(struct perch__output *out, const struct perch_field *field
 	}
 }
 
-static void end_line(struct writer *writer)
+static void end_line(struct text_writer *writer)
 {
 	if (!writer->line_depth)
 		perch__output_bytes(writer->out, "\n", 1);
 }
 
 /* A group has no line of its own. If it is a list item, all its fields are on one line. */
-static int open_level(struct writer *writer, const struct perch_field *field)
+static int open_level(struct text_writer *writer, const struct perch_field *field)
 {
 	bool item = writer->depth && writer->level[writer->depth].list &&
 		    field->kind == PERCH_FIELD_GROUP;
@@ -156,7 +156,7 @@ static int open_level(struct writer *writer, const struct perch_field *field)
 	}
 	writer->depth++;
 	writer->level[writer->depth] =
-		(struct level){ .length = before, .list = field->kind == PERCH_FIELD_LIST };
+		(struct text_level){ .length = before, .list = field->kind == PERCH_FIELD_LIST };
 	if (item && !writer->line_depth) {
 		writer->line_depth = writer->depth;
 		writer->prefix = strlen(writer->path);
@@ -165,7 +165,7 @@ static int open_level(struct writer *writer, const struct perch_field *field)
 	return 0;
 }
 
-static void close_level(struct writer *writer)
+static void close_level(struct text_writer *writer)
 {
 	writer->path[writer->level[writer->depth].length] = 0;
 	if (writer->line_depth == writer->depth) {
@@ -178,7 +178,7 @@ static void close_level(struct writer *writer)
 
 static int put_field(void *context, const struct perch_field *field)
 {
-	struct writer *writer = context;
+	struct text_writer *writer = context;
 	size_t before;
 
 	if (field->kind == PERCH_FIELD_END) {
@@ -265,7 +265,7 @@ static void separate(struct dump *dump)
 }
 
 /* Writes the fields of the tracepoint as "tracepoint.prev_pid". */
-static void put_tracepoint(struct writer *writer, const struct dump *dump,
+static void put_tracepoint(struct text_writer *writer, const struct dump *dump,
 			   const struct perch_record *record)
 {
 	const struct perch_tracepoint_format *format = dump_tracepoint(dump, record);
@@ -279,7 +279,7 @@ static void put_tracepoint(struct writer *writer, const struct dump *dump,
 
 static void put_fields(struct dump *dump, const struct perch_record *record)
 {
-	struct writer writer = { .out = &dump->out };
+	struct text_writer writer = { .out = &dump->out };
 
 	perch_file_record_fields(dump->reader, record, put_field, &writer);
 	put_tracepoint(&writer, dump, record);
@@ -312,7 +312,7 @@ void dump_text_header(struct dump *dump)
 	if (rc < 0)
 		dump->out.error = -rc;
 	for (size_t i = 0; i < nr; i++) {
-		struct writer writer = { .out = &dump->out };
+		struct text_writer writer = { .out = &dump->out };
 
 		separate(dump);
 		perch__output_text(&dump->out, "event ");

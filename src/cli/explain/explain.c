@@ -20,7 +20,7 @@ const struct cli_usage cli_explain_usage = {
 
 #define NO_PID UINT64_MAX
 
-struct request {
+struct explain_request {
 	struct explain_job job;
 	const char *output; /* NULL for stderr, or stdout with a log */
 	bool json;
@@ -36,12 +36,12 @@ struct request {
 
 /* True if the output grows for as long as a program runs, and others read it meanwhile, as that of
  * strace -o. */
-static bool is_growing(const struct request *request)
+static bool is_growing(const struct explain_request *request)
 {
 	return !request->log || !strcmp(request->log, "-");
 }
 
-static int check_request(const struct request *request)
+static int check_request(const struct explain_request *request)
 {
 	int sources =
 		(request->program != NULL) + (request->pid != NO_PID) + (request->log != NULL);
@@ -68,7 +68,7 @@ static int check_request(const struct request *request)
 	return 0;
 }
 
-static int open_output(struct request *request)
+static int open_output(struct explain_request *request)
 {
 	struct explain_job *job = &request->job;
 	const char *plain = getenv("NO_COLOR");
@@ -95,7 +95,7 @@ static int open_output(struct request *request)
  * Returns the status, or 1 if the output could not be written. A failed write to stderr is ignored
  * for a traced program: the command exits with the status of the program.
  */
-static int close_output(struct request *request, int status)
+static int close_output(struct explain_request *request, int status)
 {
 	struct explain_job *job = &request->job;
 	const char *name = request->output ? request->output : "the explanations";
@@ -138,7 +138,7 @@ static int start_program(struct tracer *tracer, char **arguments, struct cli_pro
 }
 
 /* Returns the exit status of the program, or that of a failed start. */
-static int trace_program(struct request *request)
+static int trace_program(struct explain_request *request)
 {
 	struct cli_program program;
 	struct tracer *tracer;
@@ -164,7 +164,7 @@ static int trace_program(struct request *request)
 	return status;
 }
 
-static int run_source(struct request *request)
+static int run_source(struct explain_request *request)
 {
 	struct trace_job *trace = &request->job.trace;
 	struct perch_error err;
@@ -178,7 +178,7 @@ static int run_source(struct request *request)
 	return rc ? cli_error(EXPLAIN_COMMAND, &err) : 0;
 }
 
-static int explain_source(struct request *request)
+static int explain_source(struct explain_request *request)
 {
 	struct explain_job *job = &request->job;
 	int status = run_source(request);
@@ -191,7 +191,7 @@ static int explain_source(struct request *request)
 	return status;
 }
 
-static int run_request(struct request *request)
+static int run_request(struct explain_request *request)
 {
 	struct trace_job *trace = &request->job.trace;
 	struct perch_error err;
@@ -258,7 +258,7 @@ static int print_causes(bool json)
 
 int perch_cmd_explain(int argc, char **argv)
 {
-	struct request request = { .pid = NO_PID };
+	struct explain_request request = { .pid = NO_PID };
 	const struct cli_option options[] = {
 		{ .letter = 'j',
 		  .name = "json",

@@ -11,14 +11,15 @@
 #define MAX_NAMED 8 /* most CPUs, threads and events that are listed */
 
 /* The CPU of a ring; with --per-thread cpu is -1 and tid its thread. */
-struct source {
+struct event_source {
 	int cpu;
 	pid_t tid;
 };
 
-static struct source source_of(const struct perch_sampler *sampler, size_t nr_events, size_t ring)
+static struct event_source source_of(const struct perch_sampler *sampler, size_t nr_events,
+				     size_t ring)
 {
-	struct source source;
+	struct event_source source;
 	size_t found;
 
 	for (size_t event = 0; event < nr_events; event++)
@@ -27,7 +28,7 @@ static struct source source_of(const struct perch_sampler *sampler, size_t nr_ev
 		     id++)
 			if (found == ring)
 				return source;
-	return (struct source){ -1, -1 };
+	return (struct event_source){ -1, -1 };
 }
 
 /* Writes "12 on CPU 0, 30 on CPU 1", or "12 in thread 1234" with --per-thread. */
@@ -40,7 +41,7 @@ static void put_rings(FILE *to, const struct record *record, size_t nr_events, s
 
 	for (size_t ring = 0; ring < nr_rings; ring++) {
 		uint64_t lost = perch_recorder_lost(record->recorder, event, ring);
-		struct source source;
+		struct event_source source;
 
 		if (!lost)
 			continue;

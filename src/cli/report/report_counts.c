@@ -18,7 +18,7 @@ enum { ROUND_KIND, ROUND_NS, ROUND_WORDS };
 enum { UPDATE_KIND, UPDATE_ID, UPDATE_VALUE };
 enum { UPDATE_UNIT, UPDATE_SCALE };
 
-struct count {
+struct stat_count {
 	double value;
 	uint64_t enabled, running;
 };
@@ -27,12 +27,12 @@ struct count {
 struct cell {
 	uint64_t id;
 	size_t event;
-	struct count count;
+	struct stat_count count;
 };
 
 struct counted {
-	struct count now, before; /* before: up to the last interval */
-	double scale;		  /* 0: 1 */
+	struct stat_count now, before; /* before: up to the last interval */
+	double scale;		       /* 0: 1 */
 	char unit[16];
 };
 
@@ -89,7 +89,7 @@ static uint64_t word(const struct counts *counts, const struct perch_record *rec
 	return counts->swapped ? __builtin_bswap64(value) : value;
 }
 
-static void add_count(struct count *to, const struct count *count, int sign)
+static void add_count(struct stat_count *to, const struct stat_count *count, int sign)
 {
 	to->value += sign * count->value;
 	to->enabled += (uint64_t)sign * count->enabled;
@@ -99,7 +99,7 @@ static void add_count(struct count *to, const struct count *count, int sign)
 static void take_count(struct counts *counts, const struct perch_record *record)
 {
 	struct cell *cell = find_cell(counts, word(counts, record, STAT_ID));
-	struct count count = {
+	struct stat_count count = {
 		.value = (double)word(counts, record, STAT_VALUE),
 		.enabled = word(counts, record, STAT_ENABLED),
 		.running = word(counts, record, STAT_RUNNING),
@@ -130,7 +130,7 @@ static void take_update(struct counts *counts, const struct perch_record *record
 	memcpy(&counted->scale, &value, sizeof(value));
 }
 
-static void put_count(const struct counts *counts, size_t event, const struct count *count)
+static void put_count(const struct counts *counts, size_t event, const struct stat_count *count)
 {
 	const struct counted *counted = &counts->counted[event];
 	double value = count->value;
@@ -160,7 +160,7 @@ static void end_interval(struct counts *counts)
 	counts->intervals = true;
 	for (size_t i = 0; i < counts->nr_events; i++) {
 		struct counted *counted = &counts->counted[i];
-		struct count difference = counted->now;
+		struct stat_count difference = counted->now;
 
 		add_count(&difference, &counted->before, -1);
 		counted->before = counted->now;

@@ -8,7 +8,7 @@
 #include "report_group.h"
 
 /* The rows of one event, sorted by the columns that group samples. */
-struct source {
+struct group_source {
 	const struct perch_row *row;
 	size_t nr, next;
 };
@@ -47,7 +47,7 @@ static int compare_keys(const struct report *report, struct perch_profile *profi
 
 /* Returns the first of the sources' next rows, or NULL at their ends. */
 static const struct perch_row *first_row(const struct report *report, struct perch_profile *profile,
-					 const struct source *source, size_t nr)
+					 const struct group_source *source, size_t nr)
 {
 	const struct perch_row *first = NULL;
 
@@ -65,7 +65,7 @@ static const struct perch_row *first_row(const struct report *report, struct per
 
 /* Makes the rows of the group in the order of the columns that group samples. */
 static void merge_sources(struct report_group *group, const struct report *report,
-			  struct perch_profile *profile, struct source *source)
+			  struct perch_profile *profile, struct group_source *source)
 {
 	const struct perch_row *first;
 
@@ -192,7 +192,7 @@ static int sort_rows(struct report_group *group, const struct report *report,
 }
 
 /* Reads the rows of each event, and adds up their number. */
-static int open_sources(struct source *source, const struct report_group *group,
+static int open_sources(struct group_source *source, const struct report_group *group,
 			const struct report *report, struct perch_profile *profile, size_t *nr_rows)
 {
 	const struct perch_rows_options options = {
@@ -216,7 +216,7 @@ static int open_sources(struct source *source, const struct report_group *group,
 int report_group_open(struct report_group *group, const struct report *report,
 		      struct perch_profile *profile, unsigned first, size_t nr)
 {
-	struct source *source = calloc(nr, sizeof(*source));
+	struct group_source *source = calloc(nr, sizeof(*source));
 	size_t nr_rows = 0;
 	int status;
 

@@ -14,7 +14,7 @@
 #define NONE   SIZE_MAX
 
 /* Rows of the profile with equal values down to a level. */
-struct group {
+struct hierarchy_group {
 	struct perch_row row; /* one of them, with the sums of all */
 	struct perch_row_latency latency;
 	size_t level;
@@ -24,7 +24,7 @@ struct group {
 struct hierarchy {
 	struct report_table *table;
 	struct report_list levels, sums; /* of the columns */
-	struct group *group;
+	struct hierarchy_group *group;
 	size_t nr, capacity;
 	size_t top; /* the first group of level 0 */
 	/* of a group of events: its rows; NULL: the rows are those of one event */
@@ -68,11 +68,11 @@ static size_t first_difference(const struct hierarchy *tree, const struct perch_
 
 static size_t add_group(struct hierarchy *tree, const struct perch_row *row, size_t level)
 {
-	struct group *group = PERCH__ARRAY_APPEND(tree->group, tree->nr, tree->capacity);
+	struct hierarchy_group *group = PERCH__ARRAY_APPEND(tree->group, tree->nr, tree->capacity);
 
 	if (!group)
 		return NONE;
-	*group = (struct group){ *row, { 0 }, level, NONE, NONE };
+	*group = (struct hierarchy_group){ *row, { 0 }, level, NONE, NONE };
 	if (row->latency)
 		group->latency = *row->latency;
 	return tree->nr - 1;
@@ -245,7 +245,7 @@ static size_t width_of_texts(const struct hierarchy *tree, size_t width)
 	char buffer[PERCH_CELL_BYTES];
 
 	for (size_t i = 0; i < tree->nr; i++) {
-		const struct group *group = &tree->group[i];
+		const struct hierarchy_group *group = &tree->group[i];
 		const char *text = perch_profile_cell(tree->table->profile, &group->row,
 						      tree->levels.column[group->level], buffer,
 						      sizeof(buffer));
@@ -294,7 +294,7 @@ static void put_titles(const struct hierarchy *tree)
 
 static void put_group(const struct hierarchy *tree, size_t at_group)
 {
-	const struct group *group = &tree->group[at_group];
+	const struct hierarchy_group *group = &tree->group[at_group];
 	const char *separator = tree->table->report->separator;
 	size_t indent = group->level * INDENT;
 
@@ -312,7 +312,7 @@ static void put_group(const struct hierarchy *tree, size_t at_group)
 }
 
 /* As in perf: says that all groups below a group are too small. */
-static void put_no_entry(const struct hierarchy *tree, const struct group *group)
+static void put_no_entry(const struct hierarchy *tree, const struct hierarchy_group *group)
 {
 	const struct report *report = tree->table->report;
 	size_t at = group->first_child;
@@ -334,7 +334,7 @@ static int put_groups(struct hierarchy *tree, size_t at)
 	int status = 0;
 
 	for (at = sort_list(tree, at); at != NONE && !status; at = tree->group[at].next) {
-		const struct group *group = &tree->group[at];
+		const struct hierarchy_group *group = &tree->group[at];
 
 		if (report_is_small(report, &group->row, table->total))
 			continue;

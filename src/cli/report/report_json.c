@@ -6,7 +6,7 @@
 #include "options.h"
 #include "report.h"
 
-struct writer {
+struct report_writer {
 	struct perch__output out;
 	struct perch__json_writer json;
 	const struct report *report;
@@ -16,7 +16,8 @@ struct writer {
 };
 
 /* A percentage with two digits, as a number. */
-static void put_percent(struct writer *writer, const char *name, uint64_t period, uint64_t total)
+static void put_percent(struct report_writer *writer, const char *name, uint64_t period,
+			uint64_t total)
 {
 	char text[32];
 	int length = snprintf(text, sizeof(text), "%.2f", total ? 100.0 * period / total : 0);
@@ -26,7 +27,7 @@ static void put_percent(struct writer *writer, const char *name, uint64_t period
 }
 
 /* The name without the characters of the mode, which have a key of their own. */
-static void put_function(struct writer *writer, const struct perch_frame *frame)
+static void put_function(struct report_writer *writer, const struct perch_frame *frame)
 {
 	const char mode[] = { frame->cpumode_char, 0 };
 	char buffer[PERCH_CELL_BYTES];
@@ -35,7 +36,7 @@ static void put_function(struct writer *writer, const struct perch_frame *frame)
 	perch__json_put_text(&writer->json, "sym", report_function(writer->profile, frame, buffer));
 }
 
-static void put_column(struct writer *writer, const struct perch_row *row,
+static void put_column(struct report_writer *writer, const struct perch_row *row,
 		       const struct perch_column *column)
 {
 	uint64_t value = perch_profile_value(writer->profile, row, column);
@@ -53,7 +54,7 @@ static void put_column(struct writer *writer, const struct perch_row *row,
 		perch__json_put_number(&writer->json, column->name, value);
 }
 
-static int put_chains(struct writer *writer, const struct perch_row *row)
+static int put_chains(struct report_writer *writer, const struct perch_row *row)
 {
 	const struct report *report = writer->report;
 	struct perch__json_writer *json = &writer->json;
@@ -89,7 +90,7 @@ static int put_chains(struct writer *writer, const struct perch_row *row)
 	return 0;
 }
 
-static int put_row(struct writer *writer, const struct perch_row *row, const char *event)
+static int put_row(struct report_writer *writer, const struct perch_row *row, const char *event)
 {
 	static const char *const sums[] = { "overhead", "sample", "period" };
 	const struct report_list *columns = &writer->report->columns;
@@ -112,7 +113,7 @@ static int put_row(struct writer *writer, const struct perch_row *row, const cha
 	return status;
 }
 
-static int put_event(struct writer *writer, unsigned event, const char *name)
+static int put_event(struct report_writer *writer, unsigned event, const char *name)
 {
 	const struct report *report = writer->report;
 	const struct perch_rows_options options = {
@@ -139,7 +140,7 @@ static int put_event(struct writer *writer, unsigned event, const char *name)
 int report_print_json(FILE *out, struct report *report, struct perch_profile *profile)
 {
 	struct perch_reader *reader = perch_session_reader(report->input.session);
-	struct writer writer = { .report = report, .profile = profile };
+	struct report_writer writer = { .report = report, .profile = profile };
 	const struct perch_file_event *events;
 	size_t nr = perch_reader_events(reader, &events);
 	int status = 0;

@@ -24,13 +24,13 @@ struct space {
 	size_t nr, capacity;
 };
 
-struct process {
+struct mapped_process {
 	uint32_t pid;
 	struct space *space; /* NULL: none */
 };
 
 struct report_maps {
-	struct process *process; /* sorted by pid */
+	struct mapped_process *process; /* sorted by pid */
 	size_t nr, capacity;
 	char *names; /* each with a NUL */
 	size_t used, size;
@@ -94,7 +94,7 @@ static int set_space(struct report_maps *maps, uint32_t pid, struct space *space
 		memmove(&maps->process[at + 1], &maps->process[at],
 			(maps->nr - at) * sizeof(*maps->process));
 		maps->nr++;
-		maps->process[at] = (struct process){ pid, NULL };
+		maps->process[at] = (struct mapped_process){ pid, NULL };
 	}
 	if (space)
 		space->users++;

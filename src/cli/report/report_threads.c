@@ -10,7 +10,7 @@
 #include "report_threads.h"
 
 /* A count of a READ record. */
-struct count {
+struct thread_count {
 	uint32_t pid, tid;
 	unsigned event;
 	size_t number; /* of the record */
@@ -24,7 +24,7 @@ struct thread {
 };
 
 struct report_threads {
-	struct count *count;
+	struct thread_count *count;
 	size_t nr, capacity;
 	struct thread *thread;
 	size_t nr_threads;
@@ -62,7 +62,7 @@ int report_threads_add(struct report_threads *threads, const struct perch_record
 {
 	const struct perch_read_record *read = &record->read;
 	struct perch_read_value value;
-	struct count *count;
+	struct thread_count *count;
 
 	if (record->type != PERCH_RECORD_READ || !read->values.nr)
 		return 0;
@@ -70,13 +70,14 @@ int report_threads_add(struct report_threads *threads, const struct perch_record
 	if (!count)
 		return -ENOMEM;
 	perch_read_values_at(&read->values, 0, &value);
-	*count = (struct count){ read->pid, read->tid, record->event, threads->nr, value.value };
+	*count = (struct thread_count){ read->pid, read->tid, record->event, threads->nr,
+					value.value };
 	return add_event(threads, record->event);
 }
 
 static int by_thread(const void *left, const void *right)
 {
-	const struct count *a = left, *b = right;
+	const struct thread_count *a = left, *b = right;
 
 	if (a->pid != b->pid)
 		return a->pid < b->pid ? -1 : 1;
@@ -95,7 +96,7 @@ static int by_number(const void *left, const void *right)
 /* Finds the counts of each thread. Threads are in the order of the file. */
 static int find_threads(struct report_threads *threads)
 {
-	const struct count *count = threads->count;
+	const struct thread_count *count = threads->count;
 
 	threads->thread = calloc(threads->nr + 1, sizeof(*threads->thread));
 	if (!threads->thread)
@@ -139,7 +140,7 @@ static void set_widths(const struct report_threads *threads, const struct perch_
 		widths[2 + i] = report_columns_of(events[threads->event[i]].name);
 	for (size_t i = 0; i < threads->nr_threads; i++) {
 		const struct thread *thread = &threads->thread[i];
-		const struct count *count = &threads->count[thread->first];
+		const struct thread_count *count = &threads->count[thread->first];
 
 		widths[0] = digits_of(count->pid, widths[0]);
 		widths[1] = digits_of(count->tid, widths[1]);
@@ -178,7 +179,7 @@ int report_threads_put(FILE *out, struct report_threads *threads,
 	put_titles(out, threads, events, widths);
 	for (size_t i = 0; i < threads->nr_threads; i++) {
 		const struct thread *thread = &threads->thread[i];
-		const struct count *count = &threads->count[thread->first];
+		const struct thread_count *count = &threads->count[thread->first];
 
 		fprintf(out, "  %*" PRIu32 "  %*" PRIu32, widths[0], count->pid, widths[1],
 			count->tid);

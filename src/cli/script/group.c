@@ -15,7 +15,7 @@ struct script_group {
 	const void *bytes; /* of the record */
 	uint64_t offset;
 	size_t nr; /* 0: none */
-	struct count {
+	struct group_count {
 		const struct script_event *event;
 		uint64_t value;
 	} count[MAX_COUNTS];
@@ -30,14 +30,14 @@ void script_group_free(struct script_group *group)
 
 static bool count_at(const void *context, size_t index, struct metric_count *count)
 {
-	const struct count *from = (const struct count *)context + index;
+	const struct group_count *from = (const struct group_count *)context + index;
 
 	*count = (struct metric_count){ .attr = &from->event->event->attr,
 					.value = (double)from->value };
 	return true;
 }
 
-static void put_metric(const struct script_group *group, const struct count *count,
+static void put_metric(const struct script_group *group, const struct group_count *count,
 		       const struct metric *metric)
 {
 	struct perch__output *out = count->event->out;
@@ -99,7 +99,7 @@ int script_group_add(struct script *script, const struct script_event *event,
 	group->bytes = record->bytes;
 	group->offset = record->offset;
 	group->count[group->nr++] =
-		(struct count){ .event = event, .value = record->sample.period };
+		(struct group_count){ .event = event, .value = record->sample.period };
 	group->start_length =
 		(size_t)(script_put_start(script, event, &start, group->start) - group->start);
 	return 0;

@@ -2,14 +2,14 @@
 /* Metrics of the lines of a group. */
 #include "stat.h"
 
-struct group {
+struct metric_group {
 	const struct stat_job *stat;
 	size_t index;
 };
 
 static bool count_at(const void *context, size_t index, struct metric_count *count)
 {
-	const struct group *group = context;
+	const struct metric_group *group = context;
 	const struct stat_line *line = &group->stat->line[index];
 
 	if (!stat_is_counted(line, group->index))
@@ -25,7 +25,7 @@ static bool count_at(const void *context, size_t index, struct metric_count *cou
 size_t stat_metrics(const struct stat_job *stat, const struct stat_line *line, size_t group,
 		    struct metric metrics[METRICS])
 {
-	const struct group context = { .stat = stat, .index = group };
+	const struct metric_group context = { .stat = stat, .index = group };
 	const struct metric_counts counts = {
 		.nr = stat->nr_lines, .at = count_at, .context = &context, .wall_ns = stat->wall_ns
 	};

@@ -8,7 +8,7 @@
 
 #define FIRST_SECONDS 0.5 /* until the first rows */
 
-struct live {
+struct top_live {
 	struct top *top;
 	int status; /* of reading the rings */
 	bool first;
@@ -21,7 +21,7 @@ bool top_can_be_browsed(const struct top *top)
 
 static bool idle(void *context)
 {
-	struct live *live = context;
+	struct top_live *live = context;
 	struct top *top = live->top;
 	struct pollfd signals = { top->signals, POLLIN, 0 };
 
@@ -38,7 +38,7 @@ static bool idle(void *context)
 
 static int refresh(void *context, struct perch_profile **profile)
 {
-	struct live *live = context;
+	struct top_live *live = context;
 	struct top *top = live->top;
 
 	*profile = NULL;
@@ -51,12 +51,12 @@ static int refresh(void *context, struct perch_profile **profile)
 
 static bool is_full(void *context)
 {
-	return top_is_full(((struct live *)context)->top);
+	return top_is_full(((struct top_live *)context)->top);
 }
 
 static int restart(void *context, struct perch_profile **profile)
 {
-	struct live *live = context;
+	struct top_live *live = context;
 	int status = top_restart(live->top);
 
 	return status ? status : refresh(context, profile);
@@ -64,7 +64,7 @@ static int restart(void *context, struct perch_profile **profile)
 
 static void put_summary(FILE *out, void *context)
 {
-	const struct live *live = context;
+	const struct top_live *live = context;
 
 	if (live->top->ended)
 		fputs("ended  ", out);
@@ -73,7 +73,7 @@ static void put_summary(FILE *out, void *context)
 
 static bool take_key(void *context, int key, char *message, size_t size)
 {
-	struct top *top = ((struct live *)context)->top;
+	struct top *top = ((struct top_live *)context)->top;
 
 	if (key != 'z')
 		return false;
@@ -88,7 +88,7 @@ static bool take_key(void *context, int key, char *message, size_t size)
 static bool refresh_unseen(void *context)
 {
 	struct perch_profile *profile;
-	struct live *live = context;
+	struct top_live *live = context;
 
 	if (!live->status)
 		live->status = refresh(context, &profile);
@@ -100,7 +100,7 @@ static bool refresh_unseen(void *context)
 static void annotate(void *context, const struct perch_symbol *symbol, unsigned event,
 		     char *message, size_t size)
 {
-	const struct live *live = context;
+	const struct top_live *live = context;
 	const struct annotate_live shown = {
 		.input = &live->top->report.input,
 		.refresh = refresh_unseen,
@@ -119,7 +119,7 @@ static void annotate(void *context, const struct perch_symbol *symbol, unsigned 
 
 int top_browse(struct top *top)
 {
-	struct live live = { .top = top, .first = true };
+	struct top_live live = { .top = top, .first = true };
 	const struct browser_live browser = {
 		.context = &live,
 		.nr_events = top->plan.events.nr,

@@ -16,7 +16,7 @@ enum {
 	MAX_COMPARED = 400000, /* names that are compared for a suggestion */
 };
 
-struct search {
+struct demangled_search {
 	const struct perch_machine *machine;
 	const char *name;
 	struct perch__demangled *found;
@@ -52,7 +52,7 @@ static bool has_name(const char *text, const char *name)
 	return after && are_qualifiers(after);
 }
 
-static void add_function(struct search *search, const char *text, const char *mangled,
+static void add_function(struct demangled_search *search, const char *text, const char *mangled,
 			 const struct perch__elf_function *function)
 {
 	struct perch__demangled *found = search->found;
@@ -79,7 +79,7 @@ static void add_function(struct search *search, const char *text, const char *ma
 }
 
 /* Adds a name to the list of clones. Names that do not fit are left out. */
-static void add_clone(struct search *search, const char *mangled)
+static void add_clone(struct demangled_search *search, const char *mangled)
 {
 	const size_t size = sizeof(search->found->clones);
 	char *clones = search->found->clones;
@@ -105,7 +105,7 @@ static char *demangle(const struct perch_machine *machine, const char *name)
 
 static int visit(void *context, const char *name, const struct perch__elf_function *function)
 {
-	struct search *search = context;
+	struct demangled_search *search = context;
 	char *text, *clone;
 
 	if (*name == '_' && ++search->nr_names > MAX_NAMES)
@@ -125,7 +125,7 @@ static int visit(void *context, const char *name, const struct perch__elf_functi
 
 /* Returns a name that only this function has: the demangled one, or the mangled one; NULL if it has
  * none, as functions of several source files. */
-static const char *own_name(const struct search *search, size_t at)
+static const char *own_name(const struct demangled_search *search, size_t at)
 {
 	const char *text = search->function[at].text, *mangled = search->function[at].mangled;
 
@@ -140,7 +140,7 @@ static const char *own_name(const struct search *search, size_t at)
 }
 
 /* Writes "'f(int)', 'f(char)'". Names that do not fit are left out. */
-static void list_names(const struct search *search)
+static void list_names(const struct demangled_search *search)
 {
 	const size_t size = sizeof(search->found->names);
 	char *names = search->found->names;
@@ -162,7 +162,7 @@ static void list_names(const struct search *search)
 int perch__elf_find_demangled(const struct perch__elf *elf, const struct perch_machine *machine,
 			      const char *name, struct perch__demangled *found)
 {
-	struct search *search = calloc(1, sizeof(*search));
+	struct demangled_search *search = calloc(1, sizeof(*search));
 	int rc;
 
 	*found = (struct perch__demangled){ .offset = 0 };
@@ -180,7 +180,7 @@ int perch__elf_find_demangled(const struct perch__elf *elf, const struct perch_m
 	return rc;
 }
 
-struct suggesting {
+struct demangled_suggestions {
 	const struct perch_machine *machine;
 	struct perch__suggestions *suggestions;
 	bool parameters, parts; /* the word has parameters, or a part before "::" */
@@ -230,7 +230,7 @@ static bool write_quoted(char *quoted, size_t size, const char *name)
 static int suggest_demangled(void *context, const char *name,
 			     const struct perch__elf_function *function)
 {
-	struct suggesting *suggesting = context;
+	struct demangled_suggestions *suggesting = context;
 	char *text = NULL, *parameters, quoted[sizeof(suggesting->suggestions->best[0].name)];
 
 	(void)function;
@@ -254,10 +254,12 @@ static int suggest_demangled(void *context, const char *name,
 void perch__elf_suggest_demangled(const struct perch__elf *elf, const struct perch_machine *machine,
 				  struct perch__suggestions *suggestions)
 {
-	struct suggesting suggesting = { .machine = machine,
-					 .suggestions = suggestions,
-					 .parameters = strchr(suggestions->word, '(') != NULL,
-					 .parts = strstr(suggestions->word, "::") != NULL };
+	struct demangled_suggestions suggesting = {
+		.machine = machine,
+		.suggestions = suggestions,
+		.parameters = strchr(suggestions->word, '(') != NULL,
+		.parts = strstr(suggestions->word, "::") != NULL
+	};
 
 	perch__elf_visit_functions(elf, suggest_demangled, &suggesting);
 }

@@ -166,7 +166,7 @@ static bool is_function(const struct symbol *symbol)
 	}
 }
 
-struct search {
+struct function_search {
 	const struct perch__elf *elf;
 	const char *name, *version; /* version is NULL for the default version */
 	size_t length;		    /* of the name */
@@ -212,7 +212,7 @@ static int find_version(const struct perch__elf *elf, const char *version, uint1
 
 /* Ranks a symbol for the searched name: 0 is another name, 1 a local symbol, 2 a version that is
  * not the default, 3 any other. */
-static unsigned rank_symbol(const struct search *search, const struct symbol *symbol)
+static unsigned rank_symbol(const struct function_search *search, const struct symbol *symbol)
 {
 	const char *after_name = symbol->name + search->length;
 	bool hidden = symbol->version & VERSION_HIDDEN;
@@ -237,7 +237,7 @@ static unsigned rank_symbol(const struct search *search, const struct symbol *sy
 
 static void visit_candidate(void *context, const struct symbol *symbol)
 {
-	struct search *search = context;
+	struct function_search *search = context;
 	struct perch__elf_function *function = search->function;
 	uint64_t offset = 0;
 	unsigned rank;
@@ -269,7 +269,7 @@ static void visit_candidate(void *context, const struct symbol *symbol)
 int perch__elf_find_function(const struct perch__elf *elf, const char *name,
 			     struct perch__elf_function *function)
 {
-	struct search search = {
+	struct function_search search = {
 		.elf = elf, .name = name, .length = strcspn(name, "@"), .function = function
 	};
 	int rc = 0;
@@ -320,7 +320,7 @@ int perch__elf_visit_functions(const struct perch__elf *elf, perch__visit_functi
 	return rc ? rc : visiting.rc;
 }
 
-struct suggesting {
+struct symbol_suggestions {
 	const struct perch__elf *elf;
 	struct perch__suggestions *suggestions;
 	size_t length, nr;
@@ -330,7 +330,7 @@ struct suggesting {
  * check before the edit distance. */
 static void suggest_symbol(void *context, const struct symbol *symbol)
 {
-	struct suggesting *suggesting = context;
+	struct symbol_suggestions *suggesting = context;
 	size_t length = strcspn(symbol->name, "@"), difference;
 	char name[64], quoted[sizeof(name) + 2];
 	uint64_t offset;
@@ -353,9 +353,9 @@ static void suggest_symbol(void *context, const struct symbol *symbol)
 void perch__elf_suggest_functions(const struct perch__elf *elf,
 				  struct perch__suggestions *suggestions)
 {
-	struct suggesting suggesting = { .elf = elf,
-					 .suggestions = suggestions,
-					 .length = strlen(suggestions->word) };
+	struct symbol_suggestions suggesting = { .elf = elf,
+						 .suggestions = suggestions,
+						 .length = strlen(suggestions->word) };
 
 	visit_all(elf, suggest_symbol, &suggesting, NULL);
 }

@@ -23,7 +23,7 @@ struct note {
 	const char *provider, *name;
 };
 
-struct search {
+struct probe_search {
 	const struct perch__elf *elf;
 	const char *provider, *name;
 	uint64_t base; /* address of .stapsdt.base; 0 if the file has none */
@@ -73,7 +73,7 @@ static void suggest_probe(struct perch__suggestions *suggestions, const struct n
 }
 
 /* A compiler that copies code may write several notes for one site. */
-static bool has_site(const struct search *search, uint64_t offset)
+static bool has_site(const struct probe_search *search, uint64_t offset)
 {
 	for (size_t i = 0; i < search->nr; i++)
 		if (search->site[i].offset == offset)
@@ -81,7 +81,7 @@ static bool has_site(const struct search *search, uint64_t offset)
 	return false;
 }
 
-static int add_note(struct search *search, const struct note *note)
+static int add_note(struct probe_search *search, const struct note *note)
 {
 	uint64_t moved = search->base && note->base ? search->base - note->base : 0;
 	struct perch__usdt_site site = { 0 };
@@ -103,7 +103,7 @@ static int add_note(struct search *search, const struct note *note)
 	return 0;
 }
 
-static int walk_notes(struct search *search, const unsigned char *bytes, size_t size)
+static int walk_notes(struct probe_search *search, const unsigned char *bytes, size_t size)
 {
 	struct perch__elf_note part;
 	size_t at = 0;
@@ -124,7 +124,7 @@ static int walk_notes(struct search *search, const unsigned char *bytes, size_t 
 	return rc;
 }
 
-static int walk_section(struct search *search, const struct perch__elf_section *section)
+static int walk_section(struct probe_search *search, const struct perch__elf_section *section)
 {
 	unsigned char *bytes;
 	int rc = perch__elf_load(search->elf, &bytes, section->offset, section->size,
@@ -138,7 +138,7 @@ static int walk_section(struct search *search, const struct perch__elf_section *
 	return rc;
 }
 
-static int walk_sections(struct search *search)
+static int walk_sections(struct probe_search *search)
 {
 	const struct perch__elf *elf = search->elf;
 	size_t base = perch__elf_find_section(elf, ".stapsdt.base");
@@ -156,11 +156,11 @@ int perch__elf_find_usdt_sites(const struct perch__elf *elf, const char *provide
 			       struct perch__usdt_site site[PERCH__USDT_SITES_MAX], size_t *nr,
 			       struct perch__suggestions *suggestions)
 {
-	struct search search = { .elf = elf,
-				 .provider = provider,
-				 .name = name,
-				 .site = site,
-				 .suggestions = suggestions };
+	struct probe_search search = { .elf = elf,
+				       .provider = provider,
+				       .name = name,
+				       .site = site,
+				       .suggestions = suggestions };
 	int rc = walk_sections(&search);
 
 	if (rc)

@@ -5,7 +5,7 @@
 
 #include "explain/engine.h"
 
-struct search {
+struct attr_part_search {
 	struct perch__prober *prober;
 	const struct perch__case *base;
 	struct perch__attr_subsets subsets;
@@ -13,7 +13,7 @@ struct search {
 };
 
 /* True if the open call without the marked subsets returns another result. */
-static bool passes(struct search *search, const bool *removed)
+static bool passes(struct attr_part_search *search, const bool *removed)
 {
 	struct perch__case without = *search->base;
 
@@ -32,7 +32,7 @@ static void mark(bool *removed, const bool *always, size_t first, size_t nr)
  * Returns the smallest n for which the open call passes without the first n subsets and those at
  * fault. Subset n - 1 is then at fault.
  */
-static size_t shortest_prefix(struct search *search, const bool *at_fault, size_t upper)
+static size_t shortest_prefix(struct attr_part_search *search, const bool *at_fault, size_t upper)
 {
 	bool removed[PERCH_ATTR_PARTS_MAX];
 	size_t lower = 0;
@@ -55,7 +55,7 @@ static size_t shortest_prefix(struct search *search, const bool *at_fault, size_
  * Finds the subsets at fault: the open call passes without them, and fails with any one of them.
  * Returns their number, or 0 if there are too many.
  */
-static size_t find_at_fault(struct search *search, size_t *found)
+static size_t find_at_fault(struct attr_part_search *search, size_t *found)
 {
 	bool at_fault[PERCH_ATTR_PARTS_MAX] = { false };
 	size_t nr = 0, upper = search->subsets.nr;
@@ -76,7 +76,7 @@ static size_t find_at_fault(struct search *search, size_t *found)
  * Finds another subset without which the subset at fault is accepted. Returns subsets.nr if there
  * is none or it is unknown.
  */
-static size_t find_dependency(struct search *search, size_t at_fault)
+static size_t find_dependency(struct attr_part_search *search, size_t at_fault)
 {
 	bool removed[PERCH_ATTR_PARTS_MAX];
 	size_t lower = 0, upper = search->subsets.nr;
@@ -102,7 +102,7 @@ static size_t find_dependency(struct search *search, size_t at_fault)
 /*
  * True if the removal of `other` also removes `one`, as with a sample_type bit and its size field.
  */
-static bool is_removed_with(const struct search *search, size_t one, size_t other)
+static bool is_removed_with(const struct attr_part_search *search, size_t one, size_t other)
 {
 	const struct perch_attr_part *subset = &search->subsets.subset[one];
 	struct perch__case without = *search->base;
@@ -167,7 +167,7 @@ static void set_causes_of_fields(const struct perch__case *c, const struct perch
 					     : PERCH_CONFIDENCE_AMBIGUOUS;
 }
 
-static bool probe_subsets(struct search *search, struct perch__result *result,
+static bool probe_subsets(struct attr_part_search *search, struct perch__result *result,
 			  struct perch__progress *progress)
 {
 	struct perch__candidate fields = { .cause = PERCH_CAUSE_UNEXPLAINED };
@@ -294,7 +294,7 @@ void perch__set_event_cause(const struct perch__case *c, struct perch__result *r
 bool perch__probe_parts(struct perch__prober *prober, const struct perch__case *base,
 			struct perch__result *result, struct perch__progress *progress)
 {
-	struct search search = { .prober = prober, .base = base };
+	struct attr_part_search search = { .prober = prober, .base = base };
 	bool all[PERCH_ATTR_PARTS_MAX];
 
 	perch__split_attr(&search.subsets, base);

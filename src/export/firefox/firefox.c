@@ -14,13 +14,13 @@
 
 /* ---- kinds of markers ---- */
 
-struct field {
+struct schema_field {
 	const char *key, *label, *format;
 };
 
 static const struct marker_schema {
 	const char *type, *name, *label;
-	struct field field[3];
+	struct schema_field field[3];
 } marker_schemas[] = {
 	[MARKER_OFF_CPU] = { "off-cpu",
 			     "off CPU",
@@ -38,7 +38,7 @@ static const struct marker_schema {
 			  { { "records", "Records", "integer" } } },
 };
 
-static void put_field(struct json_file *file, const struct field *field)
+static void put_field(struct json_file *file, const struct schema_field *field)
 {
 	perch__json_put_object(&file->json, NULL);
 	perch__json_put_text(&file->json, "key", field->key);
@@ -79,7 +79,7 @@ static void put_trace_fields(struct firefox *firefox, const struct perch_file_ev
 		return;
 	nr = perch_tracepoint_format_fields(format, &field);
 	for (size_t i = 0; i < nr; i++) {
-		const struct field named = { field[i].name, field[i].name, "string" };
+		const struct schema_field named = { field[i].name, field[i].name, "string" };
 
 		if (!field[i].is_common)
 			put_field(&firefox->file, &named);
@@ -88,7 +88,7 @@ static void put_trace_fields(struct firefox *firefox, const struct perch_file_ev
 
 static void put_schemas(struct firefox *firefox)
 {
-	static const struct field period = { "period", "Period", "integer" };
+	static const struct schema_field period = { "period", "Period", "integer" };
 	struct json_file *file = &firefox->file;
 	char type[32];
 

@@ -7,7 +7,7 @@
 #include "firefox.h"
 
 /* A count of an event. */
-struct count {
+struct counter_value {
 	uint32_t main, event; /* position of the first thread of the process; index */
 	uint32_t occurrence;  /* index */
 };
@@ -22,7 +22,7 @@ static bool is_counter(const struct firefox *firefox, uint32_t event)
 
 static int compare_counts(const void *left, const void *right)
 {
-	const struct count *a = left, *b = right;
+	const struct counter_value *a = left, *b = right;
 
 	if (a->main != b->main)
 		return a->main < b->main ? -1 : 1;
@@ -32,7 +32,7 @@ static int compare_counts(const void *left, const void *right)
 }
 
 /* Writes the counts of an event in a process. */
-static void put_counter(struct firefox *firefox, const struct count *count, size_t nr)
+static void put_counter(struct firefox *firefox, const struct counter_value *count, size_t nr)
 {
 	const struct perch_export *export = firefox->export;
 	struct json_file *file = &firefox->file;
@@ -62,13 +62,13 @@ static void put_counter(struct firefox *firefox, const struct count *count, size
 }
 
 /* Fills counts, sorted by process, event and time. Returns their number. */
-static size_t sort_counts(const struct firefox *firefox, struct count *count)
+static size_t sort_counts(const struct firefox *firefox, struct counter_value *count)
 {
 	const struct perch_export *export = firefox->export;
 	size_t nr = 0;
 
 	for (uint32_t i = 0; i < export->nr_occurrences; i++) {
-		const struct entry *entry = &export->entry[export->occurrence[i].entry];
+		const struct export_entry *entry = &export->entry[export->occurrence[i].entry];
 
 		if (!is_counter(firefox, entry->event))
 			continue;
@@ -84,7 +84,7 @@ static size_t sort_counts(const struct firefox *firefox, struct count *count)
 int perch__firefox_put_counters(struct firefox *firefox)
 {
 	struct json_file *file = &firefox->file;
-	struct count *count = calloc(firefox->export->nr_occurrences + 1, sizeof(*count));
+	struct counter_value *count = calloc(firefox->export->nr_occurrences + 1, sizeof(*count));
 	size_t nr = count ? sort_counts(firefox, count) : 0;
 
 	if (!count)

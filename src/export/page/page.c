@@ -104,7 +104,7 @@ static int add_entries(struct page *page, struct perch_export *export,
 		       const struct export_tree *tree, const struct page_maps *map, bool old)
 {
 	for (size_t i = 0; i < export->nr_entries; i++) {
-		const struct entry *from = &export->entry[i];
+		const struct export_entry *from = &export->entry[i];
 		struct page_entry entry = {
 			.node = tree->leaf[i] == NO_INDEX ? 0 : map->node[tree->leaf[i]],
 			.thread = map->thread[from->thread],

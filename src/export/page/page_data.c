@@ -47,13 +47,13 @@ enum block_flags {
 
 #define LEVEL		 4 /* of zlib; 9 takes 20 times as long for 4 % fewer bytes */
 
-struct block {
+struct page_block {
 	unsigned char *byte;
 	size_t nr, capacity;
 	bool failed; /* out of memory */
 };
 
-static void put_number(struct block *block, uint64_t number)
+static void put_number(struct page_block *block, uint64_t number)
 {
 	if (PERCH__ARRAY_RESERVE(block->byte, block->capacity, block->nr + 10)) {
 		block->failed = true;
@@ -64,7 +64,7 @@ static void put_number(struct block *block, uint64_t number)
 	block->byte[block->nr++] = (unsigned char)number;
 }
 
-static void put_bytes(struct block *block, const char *bytes, size_t nr)
+static void put_bytes(struct page_block *block, const char *bytes, size_t nr)
 {
 	if (PERCH__ARRAY_RESERVE(block->byte, block->capacity, block->nr + nr)) {
 		block->failed = true;
@@ -84,7 +84,7 @@ static void put_bytes(struct block *block, const char *bytes, size_t nr)
 /* ---- tables ---- */
 
 /* Writes the texts. number: by offset their number, from 0. */
-static void put_texts(struct block *block, const struct page *page, uint32_t *number)
+static void put_texts(struct page_block *block, const struct page *page, uint32_t *number)
 {
 	uint32_t nr = 0;
 
@@ -94,7 +94,7 @@ static void put_texts(struct block *block, const struct page *page, uint32_t *nu
 	put_bytes(block, page->text, page->nr_bytes);
 }
 
-static void put_tables(struct block *block, const struct page *page, const uint32_t *number)
+static void put_tables(struct page_block *block, const struct page *page, const uint32_t *number)
 {
 	put_number(block, number[page->title]);
 	put_number(block, number[page->old_title]);
@@ -118,7 +118,7 @@ static void put_tables(struct block *block, const struct page *page, const uint3
 }
 
 /* Writes the nodes but the root. Each is a child of the node before it or of a parent of that. */
-static void put_nodes(struct block *block, const struct page *page)
+static void put_nodes(struct page_block *block, const struct page *page)
 {
 	put_number(block, page->nr_nodes - 1);
 	for (size_t i = 1; i < page->nr_nodes; i++) {
@@ -131,7 +131,7 @@ static void put_nodes(struct block *block, const struct page *page)
 	PUT_COLUMN(block, page->nr_nodes - 1, page->node[i + 1].location);
 }
 
-static void put_entries(struct block *block, const struct page *page)
+static void put_entries(struct page_block *block, const struct page *page)
 {
 	const struct page_entry *entry = page->entry;
 	size_t nr = page->nr_entries;
@@ -147,13 +147,13 @@ static void put_entries(struct block *block, const struct page *page)
 /* ---- samples ---- */
 
 /* Samples of one entry, slice and CPU, which follow each other. */
-struct group {
+struct page_group {
 	uint32_t entry, slice, cpu, samples;
 	uint64_t period;
 };
 
 struct groups {
-	struct group *group;
+	struct page_group *group;
 	size_t nr, capacity;
 	uint64_t first, duration;
 	uint32_t slices;
@@ -193,7 +193,7 @@ static bool has_equal_periods(const struct page *page)
 
 static int compare_groups(const void *left, const void *right)
 {
-	const struct group *a = left, *b = right;
+	const struct page_group *a = left, *b = right;
 
 	if (a->slice != b->slice)
 		return a->slice < b->slice ? -1 : 1;
@@ -209,7 +209,7 @@ static void join_groups(struct groups *groups, size_t start)
 		return;
 	qsort(groups->group + start, groups->nr - start, sizeof(*groups->group), compare_groups);
 	for (size_t i = start + 1; i < groups->nr; i++) {
-		struct group *to = &groups->group[nr], *from = &groups->group[i];
+		struct page_group *to = &groups->group[nr], *from = &groups->group[i];
 
 		if (compare_groups(to, from)) {
 			groups->group[++nr] = *from;
@@ -238,7 +238,7 @@ static int make_groups(struct groups *groups, const struct page *page)
 		__extension__ unsigned __int128 slice =
 			(unsigned __int128)(sample->time - groups->first) * groups->slices;
 
-		groups->group[groups->nr++] = (struct group){
+		groups->group[groups->nr++] = (struct page_group){
 			.entry = sample->entry,
 			.slice = (uint32_t)(slice / groups->duration),
 			.cpu = page->has_cpus ? sample->cpu + 1 : 0,
@@ -253,9 +253,10 @@ static int make_groups(struct groups *groups, const struct page *page)
 	return 0;
 }
 
-static void put_groups(struct block *block, const struct groups *groups, const struct page *page)
+static void put_groups(struct page_block *block, const struct groups *groups,
+		       const struct page *page)
 {
-	const struct group *group = groups->group;
+	const struct page_group *group = groups->group;
 	size_t at = 0;
 
 	put_number(block, groups->flags);
@@ -280,7 +281,7 @@ static void put_groups(struct block *block, const struct groups *groups, const s
 		PUT_COLUMN(block, groups->nr, group[i].period);
 }
 
-static int put_block(struct block *block, const struct page *page)
+static int put_block(struct page_block *block, const struct page *page)
 {
 	struct groups groups = { 0 };
 	uint32_t *number = calloc(page->nr_bytes, sizeof(*number));
@@ -344,7 +345,7 @@ int perch__page_put(const void *bytes, size_t nr, FILE *out)
 
 int perch__page_put_data(const struct page *page, FILE *out)
 {
-	struct block block = { 0 };
+	struct page_block block = { 0 };
 	unsigned char *compressed = NULL;
 	uLongf size = 0;
 	int rc = put_block(&block, page);

@@ -75,7 +75,7 @@ static bool ends_with(const char *start, const char *end, const char *suffix)
 
 /* ---- folded stacks ---- */
 
-static const struct mark {
+static const struct text_mark {
 	const char *text;
 	uint32_t kind;
 } marks[] = {
@@ -123,7 +123,7 @@ static uint32_t add_folded_frames(struct text_reader *reader, const char *at, co
 }
 
 /* A number with at most 9 digits behind the point: value / 10^digits. */
-struct count {
+struct text_count {
 	uint64_t value;
 	unsigned digits;
 };
@@ -136,7 +136,7 @@ static bool add_digit(uint64_t *value, unsigned digit)
 }
 
 /* Reads a number at the end of a line, which may have a fraction. Returns false if it is none. */
-static bool read_count(const char *at, struct count *count)
+static bool read_count(const char *at, struct text_count *count)
 {
 	at = perch__text_number(at, &count->value);
 	count->digits = 0;
@@ -159,7 +159,7 @@ static bool read_count(const char *at, struct count *count)
 
 /* Gives a number and those of the page the same digits behind the point. Returns false if one is
  * too large. */
-static bool align_count(struct page *page, struct count *count)
+static bool align_count(struct page *page, struct text_count *count)
 {
 	while (count->digits < page->digits) {
 		if (add_digit(&count->value, 0))
@@ -173,7 +173,7 @@ static bool align_count(struct page *page, struct count *count)
 static int read_folded(struct text_reader *reader, const char *line)
 {
 	const char *last = strrchr(line, ' '), *comm_end;
-	struct count count;
+	struct text_count count;
 	int rc;
 
 	if (!last || last == line || !read_count(last + 1, &count) ||

@@ -91,7 +91,7 @@ static int find_main(const struct pprof *pprof, const struct perch_address **mai
 	if (!samples)
 		return -ENOMEM;
 	for (size_t i = 0; i < export->nr_entries; i++) {
-		const struct entry *entry = &export->entry[i];
+		const struct export_entry *entry = &export->entry[i];
 		const struct perch_address *address;
 
 		if (entry->stack == NO_INDEX)

@@ -15,12 +15,12 @@
 #define MAX_LINES 256 /* functions at an address; the outer ones are left out */
 
 /* A function at a line. */
-struct line {
+struct pprof_line {
 	uint64_t function; /* id */
 	uint32_t line;
 };
 
-struct location {
+struct pprof_location {
 	uint64_t mapping; /* id */
 	size_t first;	  /* index in samples.line */
 	uint32_t nr;
@@ -29,7 +29,7 @@ struct location {
 };
 
 /* A location below that of its caller. */
-struct node {
+struct pprof_node {
 	uint32_t parent, location; /* indexes; parent NO_INDEX: none */
 };
 
@@ -41,9 +41,9 @@ struct sum {
 
 struct samples {
 	struct pprof *pprof;
-	struct line *line;
-	struct location *location;
-	struct node *node;
+	struct pprof_line *line;
+	struct pprof_location *location;
+	struct pprof_node *node;
 	size_t nr_lines, nr_locations, nr_nodes;
 	struct perch__hash_table locations, nodes;
 	/* [0] is by number of an address as sampled, [1] as a return address: index of its
@@ -57,15 +57,16 @@ struct samples {
 
 struct location_key {
 	const struct samples *samples;
-	const struct location *location;
+	const struct pprof_location *location;
 };
 
 static bool same_location(const void *locations, uint32_t index, const void *key)
 {
-	const struct location *location = (const struct location *)locations + index;
+	const struct pprof_location *location = (const struct pprof_location *)locations + index;
 	const struct samples *samples = ((const struct location_key *)key)->samples;
-	const struct location *wanted = ((const struct location_key *)key)->location;
-	const struct line *a = samples->line + location->first, *b = samples->line + wanted->first;
+	const struct pprof_location *wanted = ((const struct location_key *)key)->location;
+	const struct pprof_line *a = samples->line + location->first,
+				*b = samples->line + wanted->first;
 
 	if (location->mapping != wanted->mapping || location->nr != wanted->nr ||
 	    (samples->pprof->export->options.addresses && location->address != wanted->address))
@@ -76,14 +77,14 @@ static bool same_location(const void *locations, uint32_t index, const void *key
 	return true;
 }
 
-static uint64_t hash_of(const struct samples *samples, const struct location *location)
+static uint64_t hash_of(const struct samples *samples, const struct pprof_location *location)
 {
 	uint64_t hash = perch__hash_integer(samples->locations.seed, location->mapping);
 
 	if (samples->pprof->export->options.addresses)
 		hash = perch__hash_integer(hash, location->address);
 	for (uint32_t i = 0; i < location->nr; i++) {
-		const struct line *line = &samples->line[location->first + i];
+		const struct pprof_line *line = &samples->line[location->first + i];
 
 		hash = perch__hash_pair(hash, line->function, line->line);
 	}
@@ -93,7 +94,7 @@ static uint64_t hash_of(const struct samples *samples, const struct location *lo
 /* Appends the lines of an address to samples.line, which is one location if it is new. Returns 0 or
  * a negative errno. */
 static int add_lines(struct samples *samples, uint32_t number, bool is_caller,
-		     struct location *location)
+		     struct pprof_location *location)
 {
 	struct pprof *pprof = samples->pprof;
 	const struct perch_address *address = perch_session_address(pprof->export->session, number);
@@ -103,7 +104,7 @@ static int add_lines(struct samples *samples, uint32_t number, bool is_caller,
 
 	if (nr < 0 || mapping < 0)
 		return nr < 0 ? nr : (int)mapping;
-	*location = (struct location){
+	*location = (struct pprof_location){
 		.mapping = (uint64_t)mapping,
 		.first = samples->nr_lines,
 		.nr = nr < MAX_LINES ? (uint32_t)nr : MAX_LINES,
@@ -126,7 +127,7 @@ static int add_lines(struct samples *samples, uint32_t number, bool is_caller,
 static uint32_t find_location(struct samples *samples, uint32_t number, bool is_caller, int *rc)
 {
 	uint32_t *cached = &samples->location_of[is_caller][number], found;
-	struct location location;
+	struct pprof_location location;
 	const struct location_key key = { samples, &location };
 	uint64_t hash;
 
@@ -154,7 +155,7 @@ static uint32_t find_location(struct samples *samples, uint32_t number, bool is_
 
 static int put_location(struct samples *samples, size_t index)
 {
-	const struct location *location = &samples->location[index];
+	const struct pprof_location *location = &samples->location[index];
 	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
 	Perch__Pprof__Location message = PERCH__PPROF__LOCATION__INIT, *messages = &message;
 	Perch__Pprof__Line line[MAX_LINES], *lines[MAX_LINES];
@@ -179,14 +180,14 @@ static int put_location(struct samples *samples, size_t index)
 
 static bool same_node(const void *nodes, uint32_t index, const void *key)
 {
-	const struct node *node = (const struct node *)nodes + index, *wanted = key;
+	const struct pprof_node *node = (const struct pprof_node *)nodes + index, *wanted = key;
 
 	return node->parent == wanted->parent && node->location == wanted->location;
 }
 
 static uint32_t find_node(struct samples *samples, uint32_t parent, uint32_t location)
 {
-	const struct node node = { parent, location };
+	const struct pprof_node node = { parent, location };
 	uint64_t hash = perch__hash_pair(samples->nodes.seed, parent, location);
 	uint32_t found = perch__hash_find(&samples->nodes, hash, same_node, samples->node, &node);
 
@@ -252,7 +253,7 @@ static int64_t make_sums(struct samples *samples)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < export->nr_entries; i++) {
-		const struct entry *entry = &export->entry[i];
+		const struct export_entry *entry = &export->entry[i];
 		int rc = find_stack(samples, entry->stack, &samples->sum[i].node);
 
 		if (rc)

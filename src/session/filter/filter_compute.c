@@ -157,7 +157,7 @@ static enum truth compare(const struct subject *subject, uint32_t number)
 /* Nodes are in each other at most as deep as the parser's limit. */
 static enum truth compute(const struct subject *subject, uint32_t number)
 {
-	const struct node *node = &subject->expression->node[number];
+	const struct expression_node *node = &subject->expression->node[number];
 	enum truth decisive = node->kind == ANY ? TRUE : FALSE, result = decisive ? FALSE : TRUE;
 
 	if (node->kind == COMPARE)

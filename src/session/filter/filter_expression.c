@@ -65,11 +65,11 @@ static uint32_t expected(struct parser *parser, const char *what)
 	return 0;
 }
 
-static uint32_t add_node(struct parser *parser, struct node node)
+static uint32_t add_node(struct parser *parser, struct expression_node node)
 {
 	struct filter_expression *expression = parser->expression;
-	struct node *added = PERCH__ARRAY_APPEND(expression->node, expression->nr_nodes,
-						 expression->nodes_capacity);
+	struct expression_node *added = PERCH__ARRAY_APPEND(expression->node, expression->nr_nodes,
+							    expression->nodes_capacity);
 
 	if (!added)
 		return no_memory(parser);
@@ -179,9 +179,9 @@ static uint32_t parse_comparison(struct parser *parser)
 	if (!comparison)
 		return no_memory(parser);
 	*comparison = parsed;
-	return add_node(parser,
-			(struct node){ .kind = COMPARE,
-				       .comparison = (uint32_t)(expression->nr_comparisons - 1) });
+	return add_node(parser, (struct expression_node){
+					.kind = COMPARE,
+					.comparison = (uint32_t)(expression->nr_comparisons - 1) });
 }
 
 static uint32_t parse_list(struct parser *parser, enum node_kind kind);
@@ -196,7 +196,8 @@ static uint32_t parse_one(struct parser *parser)
 	if (take(parser, "!")) {
 		node = parse_one(parser);
 		if (node)
-			node = add_node(parser, (struct node){ .kind = NOT, .first = node });
+			node = add_node(parser,
+					(struct expression_node){ .kind = NOT, .first = node });
 	} else if (take(parser, "(")) {
 		node = parse_list(parser, ANY);
 		if (node && !take(parser, ")"))
@@ -223,8 +224,9 @@ static uint32_t parse_list(struct parser *parser, enum node_kind kind)
 			first = node;
 		last = node;
 	} while (take(parser, kind == ANY ? "||" : "&&"));
-	return first == last ? first
-			     : add_node(parser, (struct node){ .kind = kind, .first = first });
+	return first == last
+		       ? first
+		       : add_node(parser, (struct expression_node){ .kind = kind, .first = first });
 }
 
 static int parse_expression(struct filter_expression *expression, struct perch_error *err)
@@ -234,7 +236,7 @@ static int parse_expression(struct filter_expression *expression, struct perch_e
 	if (strlen(expression->text) > MAX_LENGTH)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "the expression is longer than %d bytes", MAX_LENGTH);
-	if (!add_node(&parser, (struct node){ 0 }) && parser.error)
+	if (!add_node(&parser, (struct expression_node){ 0 }) && parser.error)
 		return parser.error;
 	expression->root = parse_list(&parser, ANY);
 	if (expression->root && (skip_blanks(&parser), *parser.at))

@@ -36,7 +36,7 @@ struct comparison {
 enum node_kind { COMPARE, NOT, ALL, ANY };
 
 /* A part of the expression; its parts are a list. */
-struct node {
+struct expression_node {
 	enum node_kind kind;
 	uint32_t first, next; /* nodes; 0 is none */
 	uint32_t comparison;
@@ -53,7 +53,7 @@ struct operand {
 
 struct filter_expression {
 	char *text;
-	struct node *node; /* the first one is not used */
+	struct expression_node *node; /* the first one is not used */
 	size_t nr_nodes, nodes_capacity;
 	struct comparison *comparison;
 	size_t nr_comparisons, comparisons_capacity;

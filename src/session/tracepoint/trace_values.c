@@ -14,7 +14,7 @@
 
 /* ---- values ---- */
 
-struct key {
+struct value_key {
 	const struct trace_column *column;
 	const void *bytes;
 	size_t size;
@@ -24,14 +24,14 @@ struct key {
 static bool same_key(const void *items, uint32_t index, const void *wanted)
 {
 	const struct value *value = &((const struct value *)items)[index];
-	const struct key *key = wanted;
+	const struct value_key *key = wanted;
 
 	return value->event == key->event && value->key_size == key->size &&
 	       !memcmp(value->key, key->bytes, key->size);
 }
 
 /* Returns the index of a value, which is added without a text if it is new; or PERCH__HASH_NONE. */
-static uint32_t add_value(struct trace_column *column, const struct key *key)
+static uint32_t add_value(struct trace_column *column, const struct value_key *key)
 {
 	uint64_t hash =
 		perch__hash_pair(column->table.seed, key->event,
@@ -229,7 +229,7 @@ static int whole_value(struct trace_column *column, const struct perch_record *r
 		       uint64_t *result)
 {
 	char text[TEXT_BYTES];
-	struct key key = { column, text, 0, record->event };
+	struct value_key key = { column, text, 0, record->event };
 	uint32_t index;
 	int rc;
 
@@ -249,7 +249,7 @@ static int whole_value(struct trace_column *column, const struct perch_record *r
 static int text_value(struct trace_column *column, const struct perch_record *record,
 		      uint64_t *result)
 {
-	struct key key = { .column = column, .event = record->event };
+	struct value_key key = { .column = column, .event = record->event };
 	char text[TEXT_BYTES];
 	const char *start;
 	uint32_t index;
@@ -272,7 +272,7 @@ static int field_value(struct trace_column *column, const struct perch_record *r
 		       uint64_t *result)
 {
 	const struct perch_tracepoint_field *field = column->field[record->event];
-	struct key key = { .column = column, .event = record->event };
+	struct value_key key = { .column = column, .event = record->event };
 	struct value *value;
 	uint32_t index;
 

@@ -19,12 +19,13 @@
 
 /* ---- the fields, without print fmt ---- */
 
-struct line {
+struct text_line {
 	char *at, *end;
 	size_t length; /* also of what has no space */
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct line *line, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put(struct text_line *line, const char *format,
+						      ...)
 {
 	size_t space = line->end - line->at;
 	va_list list;
@@ -39,13 +40,13 @@ __attribute__((format(printf, 2, 3))) static void put(struct line *line, const c
 	line->at += (size_t)length < space ? (size_t)length : space - 1;
 }
 
-static void put_text(struct line *line, const char *text, size_t length)
+static void put_text(struct text_line *line, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length && text[i]; i++)
 		put(line, "%c", text[i]);
 }
 
-static void put_elements(struct line *line, const struct perch_tracepoint_field *field,
+static void put_elements(struct text_line *line, const struct perch_tracepoint_field *field,
 			 const struct perch_record *record)
 {
 	const uint8_t *bytes;
@@ -71,7 +72,7 @@ static void put_elements(struct line *line, const struct perch_tracepoint_field 
 		put(line, "...");
 }
 
-static void put_fields(struct line *line, const struct perch_tracepoint_format *format,
+static void put_fields(struct text_line *line, const struct perch_tracepoint_format *format,
 		       const struct perch_record *record)
 {
 	const struct perch_tracepoint_field *fields;
@@ -108,7 +109,7 @@ static void put_fields(struct line *line, const struct perch_tracepoint_format *
 static int print_fields(const struct perch_tracepoint_format *format,
 			const struct perch_record *record, char *text, size_t size)
 {
-	struct line line = { text, text + size, 0 };
+	struct text_line line = { text, text + size, 0 };
 
 	*text = '\0';
 	put_fields(&line, format, record);

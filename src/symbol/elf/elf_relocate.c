@@ -41,7 +41,7 @@ static void put_value(const struct elf_file *file, uint8_t *at, int width, uint6
 }
 
 /* The relocations of one section. */
-struct relocations {
+struct section_relocations {
 	const struct elf_file *file;
 	struct perch__elf_symbols symbols;
 	uint8_t *bytes;
@@ -50,7 +50,8 @@ struct relocations {
 };
 
 /* Sets the address of a symbol. */
-static bool find_value(const struct relocations *relocations, uint32_t number, uint64_t *value)
+static bool find_value(const struct section_relocations *relocations, uint32_t number,
+		       uint64_t *value)
 {
 	const struct elf_file *file = relocations->file;
 	struct perch__elf_symbol symbol;
@@ -67,7 +68,8 @@ static bool find_value(const struct relocations *relocations, uint32_t number, u
 	return true;
 }
 
-static int relocate(const struct relocations *relocations, size_t i, uint8_t *bytes, uint64_t size)
+static int relocate(const struct section_relocations *relocations, size_t i, uint8_t *bytes,
+		    uint64_t size)
 {
 	const struct elf_file *file = relocations->file;
 	struct perch__elf_relocation one =
@@ -91,7 +93,8 @@ static int relocate(const struct relocations *relocations, size_t i, uint8_t *by
 static int relocate_by(const struct elf_file *file, size_t index, uint8_t *bytes, uint64_t size)
 {
 	const struct section *section = &file->section[index];
-	struct relocations relocations = { .file = file, .addend = section->type == SHT_RELA };
+	struct section_relocations relocations = { .file = file,
+						   .addend = section->type == SHT_RELA };
 	size_t bytes_size;
 	int rc;
 

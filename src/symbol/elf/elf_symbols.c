@@ -195,7 +195,7 @@ static int compare_slots(const void *a, const void *b)
 }
 
 /* The relocations of a section. */
-struct relocations {
+struct plt_relocations {
 	const struct perch__elf *elf;
 	unsigned char *bytes;
 	bool addend;
@@ -203,20 +203,22 @@ struct relocations {
 };
 
 /* There are none if they cannot be read. */
-static void load_relocations(struct relocations *relocations, const struct elf_file *file,
+static void load_relocations(struct plt_relocations *relocations, const struct elf_file *file,
 			     size_t index)
 {
 	const struct perch__elf *elf = &file->elf;
 	size_t size;
 
-	*relocations = (struct relocations){ elf, .addend = elf->section[index].type == SHT_RELA };
+	*relocations =
+		(struct plt_relocations){ elf, .addend = elf->section[index].type == SHT_RELA };
 	if (!perch__elf_load_section(elf, &elf->section[index], MOST_BYTES, &relocations->bytes,
 				     &size))
 		relocations->nr = size / (relocations->addend ? PERCH__ELF_SIZE(elf, Rela)
 							      : PERCH__ELF_SIZE(elf, Rel));
 }
 
-static struct perch__elf_relocation relocation_at(const struct relocations *relocations, size_t i)
+static struct perch__elf_relocation relocation_at(const struct plt_relocations *relocations,
+						  size_t i)
 {
 	return perch__elf_relocation(relocations->elf, relocations->bytes, i, relocations->addend);
 }
@@ -224,7 +226,7 @@ static struct perch__elf_relocation relocation_at(const struct relocations *relo
 /* Reads the jump slots from the relocations. Returns their number. */
 static size_t read_slots(const struct elf_file *file, size_t index, struct slot **slots)
 {
-	struct relocations relocations;
+	struct plt_relocations relocations;
 
 	load_relocations(&relocations, file, index);
 	*slots = relocations.nr ? perch__calloc(relocations.nr, sizeof(**slots)) : NULL;
@@ -407,7 +409,7 @@ static bool find_slot(const uint8_t *code, size_t size, uint64_t address, uint64
  */
 static void name_slots(const struct elf_file *file, size_t index, struct slot *slots, size_t nr)
 {
-	struct relocations relocations;
+	struct plt_relocations relocations;
 	size_t left = nr;
 
 	load_relocations(&relocations, file, index);

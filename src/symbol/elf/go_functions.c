@@ -27,7 +27,7 @@ struct go_file {
 };
 
 /* A part of a segment, as the dynamic linker makes it for the load address 0. */
-struct part {
+struct go_part {
 	uint64_t address;
 	size_t size;
 	uint8_t *bytes;
@@ -106,7 +106,7 @@ static int load_relocations(struct go_file *go)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-static void relocate(const struct go_file *go, struct part *part)
+static void relocate(const struct go_file *go, struct go_part *part)
 {
 	for (size_t i = 0; i < go->nr_relocations; i++) {
 		const uint8_t *one = go->relocation + i * sizeof(Elf64_Rela);
@@ -119,7 +119,7 @@ static void relocate(const struct go_file *go, struct part *part)
 	}
 }
 
-static int load_part(struct go_file *go, struct part *part, uint64_t address, uint64_t offset,
+static int load_part(struct go_file *go, struct go_part *part, uint64_t address, uint64_t offset,
 		     uint64_t size)
 {
 	int rc = -EFBIG;
@@ -138,7 +138,7 @@ static int load_part(struct go_file *go, struct part *part, uint64_t address, ui
 }
 
 /* The first byte of a part whose address is a multiple of 4 or 8. */
-static size_t first_aligned(const struct part *part, size_t alignment)
+static size_t first_aligned(const struct go_part *part, size_t alignment)
 {
 	return (alignment - part->address % alignment) % alignment;
 }
@@ -148,7 +148,7 @@ static bool has_data(const struct perch__elf_segment *segment)
 	return segment->type == PT_LOAD && !(segment->flags & PF_X) && segment->size;
 }
 
-static int load_segment(struct go_file *go, struct part *part,
+static int load_segment(struct go_file *go, struct go_part *part,
 			const struct perch__elf_segment *segment)
 {
 	return load_part(go, part, segment->address, segment->offset, segment->size);
@@ -156,7 +156,7 @@ static int load_segment(struct go_file *go, struct part *part,
 
 /* ---- the proof that bytes are the table of the program ---- */
 
-static bool has_module(const struct go_table *table, uint64_t address, const struct part *part,
+static bool has_module(const struct go_table *table, uint64_t address, const struct go_part *part,
 		       uint64_t *text)
 {
 	size_t pointer = table->elf->wide ? 8 : 4;
@@ -177,7 +177,7 @@ static int find_module(struct go_file *go, struct go_table *table, uint64_t addr
 
 	for (size_t i = 0; i < go->elf.nr_segments && !found; i++) {
 		const struct perch__elf_segment *segment = &go->elf.segment[i];
-		struct part data;
+		struct go_part data;
 		int rc;
 
 		if (!has_data(segment) || !(segment->flags & PF_W))
@@ -278,8 +278,8 @@ static int add_table(struct go_file *go, struct table *result, uint64_t address,
 }
 
 /* Tables are aligned to 32 bytes, or to the size of a pointer. */
-static int add_table_of_segment(struct go_file *go, struct table *result, const struct part *part,
-				size_t *candidates)
+static int add_table_of_segment(struct go_file *go, struct table *result,
+				const struct go_part *part, size_t *candidates)
 {
 	enum go_version version;
 	int rc = -ENOENT;
@@ -302,7 +302,7 @@ static int search_segments(struct go_file *go, struct table *result)
 	int rc = -ENOENT;
 
 	for (size_t i = 0; i < go->elf.nr_segments && rc == -ENOENT; i++) {
-		struct part part;
+		struct go_part part;
 
 		if (!has_data(&go->elf.segment[i]))
 			continue;
@@ -333,7 +333,7 @@ static int add_found(struct go_file *go, struct table *result)
 {
 	size_t index = section_of_table(go->file);
 	const struct section *section = &go->file->section[index];
-	struct part part;
+	struct go_part part;
 	int rc = load_relocations(go);
 
 	if (rc || !index)

@@ -83,7 +83,7 @@ static int read_all(int fd, char **text, size_t *size)
 }
 
 /* The parts of a line, NUL-terminated in place. */
-struct line {
+struct kallsyms_line {
 	uint64_t address;
 	char type;
 	char *name;
@@ -98,7 +98,7 @@ static const uint8_t hex_value[256] = {
 };
 
 /* Parses the line from at to end, where a NUL has replaced the newline. */
-static bool parse_line(char *at, char *end, struct line *line)
+static bool parse_line(char *at, char *end, struct kallsyms_line *line)
 {
 	char *tab, *bracket;
 
@@ -128,7 +128,8 @@ static bool is_kernel_code(const char *module)
 	return !module || !strcmp(module, "bpf") || !strncmp(module, "__builtin__", 11);
 }
 
-static int add_module_line(struct kallsyms *kallsyms, const struct line *line, uint8_t binding)
+static int add_module_line(struct kallsyms *kallsyms, const struct kallsyms_line *line,
+			   uint8_t binding)
 {
 	struct module_line *added = PERCH__ARRAY_APPEND(kallsyms->module, kallsyms->nr_modules,
 							kallsyms->modules_capacity);
@@ -140,7 +141,7 @@ static int add_module_line(struct kallsyms *kallsyms, const struct line *line, u
 	return 0;
 }
 
-static int add_line(struct kallsyms *kallsyms, const struct line *line)
+static int add_line(struct kallsyms *kallsyms, const struct kallsyms_line *line)
 {
 	uint8_t binding = line->type == 't' ? STB_LOCAL : line->type == 'T' ? STB_GLOBAL : STB_WEAK;
 	struct entry *entry;
@@ -175,7 +176,7 @@ static bool is_text(char type)
 static int parse_kallsyms(struct kallsyms *kallsyms)
 {
 	char *at = kallsyms->text, *end = kallsyms->text + kallsyms->size, *newline;
-	struct line line;
+	struct kallsyms_line line;
 	int error = 0;
 
 	kallsyms->zeros = true;

@@ -424,7 +424,7 @@ bool perch__kallsyms_cache_is_of(const struct kallsyms_head *head, const char *t
 }
 
 /* What is written after the head. */
-struct parts {
+struct cache_parts {
 	struct index *index;
 	struct function *function;
 	size_t nr_blocks;
@@ -433,7 +433,8 @@ struct parts {
 };
 
 /* Makes the index, the functions and the names. Returns false if out of memory. */
-static bool make_parts(struct parts *parts, struct kallsyms_head *head, const struct table *table)
+static bool make_parts(struct cache_parts *parts, struct kallsyms_head *head,
+		       const struct table *table)
 {
 	size_t nr = table->nr, names_size = 0;
 
@@ -464,7 +465,7 @@ static bool make_parts(struct parts *parts, struct kallsyms_head *head, const st
 	return true;
 }
 
-static void set_checksums(const struct parts *parts, struct kallsyms_head *head)
+static void set_checksums(const struct cache_parts *parts, struct kallsyms_head *head)
 {
 	for (size_t i = 0; i < parts->nr_blocks; i++) {
 		struct index *index = &parts->index[i];
@@ -479,7 +480,7 @@ static void set_checksums(const struct parts *parts, struct kallsyms_head *head)
 	head->crc = crc_of_start(head, parts->index, parts->nr_blocks);
 }
 
-static bool write_parts(int fd, const struct kallsyms_head *head, const struct parts *parts)
+static bool write_parts(int fd, const struct kallsyms_head *head, const struct cache_parts *parts)
 {
 	return !perch__write_all(fd, head, sizeof(*head)) &&
 	       !perch__write_all(fd, parts->index,
@@ -491,7 +492,7 @@ static bool write_parts(int fd, const struct kallsyms_head *head, const struct p
 
 /* Other processes see the whole file or none. */
 static void write_file(const char *directory_path, const struct kallsyms_head *head,
-		       const struct parts *parts)
+		       const struct cache_parts *parts)
 {
 	int dir = open(directory_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct perch__new_file file = { .fd = -1 };
@@ -520,7 +521,7 @@ static bool make_directory(char *path)
 
 void perch__kallsyms_cache_store(struct kallsyms_head *head, const struct kallsyms_content *content)
 {
-	struct parts parts = { .lines = content->lines };
+	struct cache_parts parts = { .lines = content->lines };
 	char path[PATH_MAX];
 
 	head->text_start = content->text_start;

@@ -176,7 +176,7 @@ static bool lay_out(struct elf_file *file, const struct perch_dso *dso, enum unl
 /* ---- one file ---- */
 
 /* What a file must be. */
-struct wanted {
+struct wanted_module {
 	const struct sources *sources;
 	const struct perch_dso *dso;
 	char name[MODULE_NAME_SIZE];
@@ -186,14 +186,14 @@ struct wanted {
 	bool loaded;
 };
 
-static void set_wanted(struct wanted *wanted, const struct sources *sources,
+static void set_wanted(struct wanted_module *wanted, const struct sources *sources,
 		       const struct perch_dso *dso)
 {
 	const char *release = sources->release;
 	struct utsname here;
 	int size;
 
-	*wanted = (struct wanted){ .sources = sources, .dso = dso };
+	*wanted = (struct wanted_module){ .sources = sources, .dso = dso };
 	perch__module_name(dso->path, wanted->name);
 	if (!release && !sources->foreign && !uname(&here))
 		release = here.release;
@@ -244,7 +244,7 @@ static bool read_magic(const struct elf_file *file, char release[MOST_RELEASE], 
 	return found;
 }
 
-static bool same_build(const struct wanted *wanted, const struct elf_file *file,
+static bool same_build(const struct wanted_module *wanted, const struct elf_file *file,
 		       const char *release)
 {
 	if (wanted->size)
@@ -254,7 +254,7 @@ static bool same_build(const struct wanted *wanted, const struct elf_file *file,
 }
 
 /* Places the code. Returns 0, -ENOEXEC or -ESTALE. */
-static int check_module(struct elf_file *file, const struct wanted *wanted)
+static int check_module(struct elf_file *file, const struct wanted_module *wanted)
 {
 	char release[MOST_RELEASE] = "";
 	enum unload unload = UNLOAD_UNKNOWN;
@@ -275,7 +275,8 @@ static int check_module(struct elf_file *file, const struct wanted *wanted)
  * installed: NULL, or set to the file before it was decompressed. Returns 0, -ENOMEM, -ESTALE: it
  * is another build, or another errno.
  */
-static int open_if_same(struct elf_file *file, int *installed, int fd, const struct wanted *wanted)
+static int open_if_same(struct elf_file *file, int *installed, int fd,
+			const struct wanted_module *wanted)
 {
 	int rc, copy = -1;
 
@@ -304,7 +305,7 @@ static int open_if_same(struct elf_file *file, int *installed, int fd, const str
 static const char *const directories[] = { "/lib/modules", "/usr/lib/modules" };
 
 /* Finds the module in a modules.dep: lines "PATH: PATHS", relative to its directory. */
-static bool find_in_list(FILE *list, const struct wanted *wanted, const char *directory,
+static bool find_in_list(FILE *list, const struct wanted_module *wanted, const char *directory,
 			 char path[PATH_MAX])
 {
 	char line[4096], name[MODULE_NAME_SIZE];
@@ -327,7 +328,7 @@ static bool find_in_list(FILE *list, const struct wanted *wanted, const char *di
 	return false;
 }
 
-static bool find_path(const struct wanted *wanted, char path[PATH_MAX])
+static bool find_path(const struct wanted_module *wanted, char path[PATH_MAX])
 {
 	bool found = false;
 
@@ -351,7 +352,7 @@ static bool find_path(const struct wanted *wanted, char path[PATH_MAX])
 int perch__open_module(struct module_file *module, const struct sources *sources,
 		       const struct perch_dso *dso, struct symbol_error *error)
 {
-	struct wanted wanted;
+	struct wanted_module wanted;
 	int rc = -ENOENT, other;
 
 	set_wanted(&wanted, sources, dso);
@@ -412,7 +413,7 @@ static void copy_addresses(struct elf_file *debug, const struct elf_file *file)
 }
 
 /* Opens fd if it is a debug file of this build. Takes fd. */
-static int open_debug_file(struct elf_file *debug, int fd, const struct wanted *wanted,
+static int open_debug_file(struct elf_file *debug, int fd, const struct wanted_module *wanted,
 			   const struct elf_file *file)
 {
 	const uint8_t *build_id = wanted->size || !file ? wanted->build_id : file->build_id;
@@ -430,8 +431,8 @@ static int open_debug_file(struct elf_file *debug, int fd, const struct wanted *
 }
 
 /* Opens the debug file at a path, or at that of the other directory: /lib may be /usr/lib. */
-static int debug_by_path(struct elf_file *debug, const char *path, const struct wanted *wanted,
-			 const struct elf_file *file)
+static int debug_by_path(struct elf_file *debug, const char *path,
+			 const struct wanted_module *wanted, const struct elf_file *file)
 {
 	static const char *const ends[] = { "", ".debug" };
 	const char *below = begins_with(path, "/usr/lib/") ? path + 4 : path;
@@ -449,8 +450,8 @@ static int debug_by_path(struct elf_file *debug, const char *path, const struct 
 	return rc;
 }
 
-static int find_debug_file(struct elf_file *debug, const struct wanted *wanted, const char *path,
-			   struct elf_file *file, struct symbol_error *error)
+static int find_debug_file(struct elf_file *debug, const struct wanted_module *wanted,
+			   const char *path, struct elf_file *file, struct symbol_error *error)
 {
 	const struct sources *sources = wanted->sources;
 	const uint8_t *build_id = wanted->size || !file ? wanted->build_id : file->build_id;
@@ -484,7 +485,7 @@ int perch__open_module_debug(struct elf_file *debug, const struct sources *sourc
 {
 	struct elf_file *file = module ? &module->file : NULL;
 	char path[PATH_MAX];
-	struct wanted wanted;
+	struct wanted_module wanted;
 
 	set_wanted(&wanted, sources, dso);
 	if (module || dso->path[0] == '/' || !find_path(&wanted, path))

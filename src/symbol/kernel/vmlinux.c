@@ -11,7 +11,7 @@
 #include "symbol/internal.h"
 
 /* The build id of the recorded kernel. */
-struct wanted {
+struct wanted_kernel {
 	uint8_t build_id[20];
 	size_t size; /* 0 if unknown */
 };
@@ -20,8 +20,8 @@ struct wanted {
  * Opens the file if it is the recorded kernel. Takes fd, which may be a negative errno. Returns 0,
  * -ENOMEM, or another errno with error.
  */
-static int open_kernel(struct elf_file *file, int fd, const char *path, const struct wanted *wanted,
-		       struct symbol_error *error)
+static int open_kernel(struct elf_file *file, int fd, const char *path,
+		       const struct wanted_kernel *wanted, struct symbol_error *error)
 {
 	int rc = fd < 0 ? fd : perch__elf_open(file, fd);
 
@@ -48,7 +48,7 @@ static int open_kernel(struct elf_file *file, int fd, const char *path, const st
 }
 
 /* Sets the recorded build id, or that of the running kernel if the recording is of this machine. */
-static void set_wanted(struct wanted *wanted, const struct sources *sources,
+static void set_wanted(struct wanted_kernel *wanted, const struct sources *sources,
 		       const struct perch_dso *dso)
 {
 	int size;
@@ -62,7 +62,7 @@ static void set_wanted(struct wanted *wanted, const struct sources *sources,
 }
 
 static bool open_path(struct elf_file *file, const struct sources *sources, const char *path,
-		      const struct wanted *wanted)
+		      const struct wanted_kernel *wanted)
 {
 	struct symbol_error ignored;
 
@@ -71,7 +71,7 @@ static bool open_path(struct elf_file *file, const struct sources *sources, cons
 
 /* Finds the file where distributions install it. Only a file with the build id is the kernel. */
 static bool find_kernel(struct elf_file *file, const struct sources *sources,
-			const struct perch_dso *dso, const struct wanted *wanted)
+			const struct perch_dso *dso, const struct wanted_kernel *wanted)
 {
 	static const char *const by_release[] = {
 		"/usr/lib/debug/boot/vmlinux-%s",	"/usr/lib/debug/lib/modules/%s/vmlinux",
@@ -111,7 +111,7 @@ static bool find_kernel(struct elf_file *file, const struct sources *sources,
 static int open_vmlinux(struct elf_file *file, const struct sources *sources,
 			const struct perch_dso *dso, struct symbol_error *error)
 {
-	struct wanted wanted;
+	struct wanted_kernel wanted;
 
 	if (sources->no_vmlinux)
 		return -ENOENT;

@@ -12,7 +12,7 @@ enum {
 				* to gigabytes */
 };
 
-struct output {
+struct demangler_output {
 	char *text;
 	size_t length, capacity;
 	jmp_buf stop; /* the demangler has no other way to end early */
@@ -20,7 +20,7 @@ struct output {
 
 static void put_text(const char *text, size_t length, void *opaque)
 {
-	struct output *output = opaque;
+	struct demangler_output *output = opaque;
 
 	if (length >= MAX_PLAIN - output->length)
 		longjmp(output->stop, 1);
@@ -36,7 +36,7 @@ typedef int demangler(const char *mangled, int options, demangle_callbackref cal
 
 static char *demangle_with(demangler *demangle, const char *name, int options)
 {
-	struct output *output = perch__calloc(1, sizeof(*output));
+	struct demangler_output *output = perch__calloc(1, sizeof(*output));
 	char *text = NULL;
 
 	if (!output)

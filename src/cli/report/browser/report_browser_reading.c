@@ -12,7 +12,7 @@
 #define LEAST_SECONDS 1.0  /* between two profiles */
 #define MOST_SHARE    0.1  /* of the time that new profiles may take */
 
-struct live {
+struct reading_live {
 	struct report_reading *reading;
 	/* in seconds after the start: when a new profile is made, and when the progress was shown
 	 */
@@ -23,7 +23,7 @@ struct live {
 /* While samples are merged, which keys have to wait for. Only q ends it. */
 static bool busy(void *context, const struct report_reading *reading)
 {
-	struct live *live = context;
+	struct reading_live *live = context;
 	size_t row = screen_rows() - 1;
 	char text[160];
 
@@ -41,7 +41,7 @@ static bool busy(void *context, const struct report_reading *reading)
 
 static bool idle(void *context)
 {
-	struct live *live = context;
+	struct reading_live *live = context;
 
 	if (live->final)
 		return false;
@@ -55,7 +55,7 @@ static bool idle(void *context)
 
 static int refresh(void *context, struct perch_profile **profile)
 {
-	struct live *live = context;
+	struct reading_live *live = context;
 	struct report_reading *reading = live->reading;
 	double start = report_read_seconds(reading), seconds;
 	int rc;
@@ -87,12 +87,12 @@ static int refresh(void *context, struct perch_profile **profile)
 
 static bool is_final(void *context)
 {
-	return ((struct live *)context)->final;
+	return ((struct reading_live *)context)->final;
 }
 
 static void put_summary(FILE *out, void *context)
 {
-	const struct report_reading *reading = ((struct live *)context)->reading;
+	const struct report_reading *reading = ((struct reading_live *)context)->reading;
 	double left = report_read_seconds_left(reading);
 	char done[32];
 
@@ -105,7 +105,7 @@ static void put_summary(FILE *out, void *context)
 
 static bool take_key(void *context, int key, char *message, size_t size)
 {
-	struct live *live = context;
+	struct reading_live *live = context;
 
 	if (key != 'q' || live->reading->ended)
 		return false;
@@ -118,7 +118,7 @@ static bool take_key(void *context, int key, char *message, size_t size)
 int report_browse_reading(struct report *report, struct report_reading *reading,
 			  struct perch_profile *first)
 {
-	struct live live = { .reading = reading };
+	struct reading_live live = { .reading = reading };
 	const struct browser_live browser = {
 		.context = &live,
 		.idle = idle,
