@@ -1,16 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <string.h>
+#include <perch/disassembler.h>
 #include <perch/explain.h>
 
 #include "event_options.h"
 #include "options.h"
-#include "probe_start.h"
 
 static int refuse_negation(const char *command, const char *name)
 {
 	cli_usage_error(command, "--%s cannot be negated", name);
 	return -EINVAL;
+}
+
+/* Checks the user probes from the index `first` on: prints an error for a probe inside an
+ * instruction, and a note if that is not known. */
+static int check_probe_starts(const char *command, const struct perch_events *events, size_t first,
+			      struct perch_machine *machine)
+{
+	struct perch_error err;
+	int rc = 0;
+
+	for (size_t i = first; i < events->nr && rc >= 0; i++) {
+		rc = perch_check_probe_start(&events->event[i], machine, &err);
+		if (rc > 0)
+			cli_note(command, "%s", err.message);
+		else if (rc)
+			cli_error(command, &err);
+	}
+	return rc < 0 ? rc : 0;
 }
 
 int cli_add_events(const char *command, struct perch_events *events, size_t *last, const char *text,
@@ -27,7 +45,7 @@ int cli_add_events(const char *command, struct perch_events *events, size_t *las
 		cli_event_error(command, text, &err);
 	else
 		*last = before;
-	return rc < 0 ? rc : cli_check_probe_starts(command, events, before, machine);
+	return rc < 0 ? rc : check_probe_starts(command, events, before, machine);
 }
 
 int cli_add_event_file(const char *command, struct perch_events *events, size_t *last,
@@ -44,7 +62,7 @@ int cli_add_event_file(const char *command, struct perch_events *events, size_t 
 		cli_error(command, &err);
 	else
 		*last = before;
-	return rc < 0 ? rc : cli_check_probe_starts(command, events, before, machine);
+	return rc < 0 ? rc : check_probe_starts(command, events, before, machine);
 }
 
 int cli_add_filter(const char *command, struct perch_events *events, size_t last,

@@ -5,8 +5,6 @@
  *	annotate.c            options, and the samples
  *	annotate_functions.c  which functions are shown
  *	annotate_listing.c    a function: code, jumps, lines, and rows with their samples
- *	  disassembler.c      instructions (capstone)
- *	  disassembler_memory.c  its memory
  *	  source_text.c       lines of source files
  *	annotate_stdio.c      rows as text, in perf's format
  *	annotate_stdio2.c     rows as text, with labels and arrows
@@ -23,8 +21,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <perch/annotation.h>
+#include <perch/disassembler.h>
+
 #include "base/hash_table.h"
-#include "disassembler.h"
 #include "input/filter_options.h"
 #include "input/input.h"
 #include "annotate_style.h"
@@ -95,7 +94,7 @@ struct annotate_sum {
 
 /* The row of an instruction. */
 struct annotate_row {
-	struct instruction instruction;
+	struct perch_instruction instruction;
 	bool is_target; /* a jump of the function leads here */
 	struct annotate_sum sum[MAX_COLUMNS];
 	bool has_samples;
@@ -149,7 +148,7 @@ struct listing {
 	const struct perch_annotated_function *function;
 	const struct annotate_columns *columns;
 	struct perch_code code;
-	struct disassembler *disassembler;
+	struct perch_disassembler *disassembler;
 	uint8_t *targets; /* a bit for each byte of the code */
 	size_t next_point;
 	struct annotate_sum sum[MAX_COLUMNS];	/* of the function */
@@ -191,7 +190,7 @@ void annotate_put_events(FILE *out, const struct annotate *annotate,
 const char *annotate_percent_type(const struct annotate *annotate);
 /* Writes an instruction with the names of its targets. */
 void annotate_put_instruction(FILE *out, const struct listing *listing,
-			      const struct instruction *instruction);
+			      const struct perch_instruction *instruction);
 /*
  * Calls put(context, function, line, text) for what is shown before a row: the function, if it is
  * another one than before, and source lines. text is NULL for a function.

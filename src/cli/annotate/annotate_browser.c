@@ -129,7 +129,7 @@ static const char *jump_sign(const struct annotate_view *view, size_t cursor, si
 	const struct view_row *row = annotate_view_row(view, cursor);
 	size_t target;
 
-	if (!row || row->flow != FLOW_JUMP || !row->has_target)
+	if (!row || row->flow != PERCH_FLOW_JUMP || !row->has_target)
 		return NULL;
 	target = annotate_view_find(view, row->target);
 	if (target == NO_LINE || target == cursor)
@@ -311,7 +311,7 @@ static void go_to_target(struct functions *functions)
 	line = annotate_view_find(&functions->view, row->target);
 	if (line == NO_LINE)
 		show_called(functions, row);
-	else if (row->flow != FLOW_CALL || push_visit(functions, row)) /* a call of itself */
+	else if (row->flow != PERCH_FLOW_CALL || push_visit(functions, row)) /* a call of itself */
 		move_to(functions, line);
 }
 

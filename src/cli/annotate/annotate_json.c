@@ -42,7 +42,7 @@ static void put_sums(struct perch__json_writer *json, const struct listing *list
 	perch__json_end(json);
 }
 
-static const char *flow_name(enum instruction_flow flow)
+static const char *flow_name(enum perch_flow flow)
 {
 	static const char *const names[] = { "next", "jump", "call", "return" };
 
@@ -52,7 +52,7 @@ static const char *flow_name(enum instruction_flow flow)
 static void put_row(struct perch__json_writer *json, const struct listing *listing,
 		    const struct annotate_row *row)
 {
-	const struct instruction *instruction = &row->instruction;
+	const struct perch_instruction *instruction = &row->instruction;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *line = perch__open_text(&text, &size);
@@ -69,7 +69,7 @@ static void put_row(struct perch__json_writer *json, const struct listing *listi
 	}
 	if (instruction->data || instruction->undecoded)
 		perch__json_put_text(json, "kind", instruction->data ? "data" : "unknown");
-	else if (instruction->flow != FLOW_NEXT)
+	else if (instruction->flow != PERCH_FLOW_NEXT)
 		perch__json_put_text(json, "kind", flow_name(instruction->flow));
 	if (instruction->has_target) {
 		uint64_t inside;

@@ -155,7 +155,7 @@ static int look_ahead(struct listing *listing)
 	while (!rc && listing_next(listing, &row)) {
 		uint64_t at = row.instruction.target - listing->code.address;
 
-		if (row.instruction.flow == FLOW_JUMP && row.instruction.has_target &&
+		if (row.instruction.flow == PERCH_FLOW_JUMP && row.instruction.has_target &&
 		    at < listing->code.size)
 			listing->targets[at / 8] |= (uint8_t)(1 << at % 8);
 		listing->undecoded += row.instruction.undecoded ? row.instruction.size : 0;
@@ -173,7 +173,7 @@ static int look_ahead(struct listing *listing)
 	if (listing->nr_lines)
 		qsort(listing->line, listing->nr_lines, sizeof(*listing->line), compare_lines);
 	listing->next_point = 0;
-	disassembler_rewind(listing->disassembler);
+	perch_disassembler_rewind(listing->disassembler);
 	return rc;
 }
 
@@ -194,8 +194,8 @@ int listing_open(struct listing *listing, struct annotate *annotate,
 				     symbol->start, symbol->end - symbol->start, &listing->code,
 				     err);
 	if (!rc)
-		rc = disassembler_open(&listing->disassembler, &listing->code,
-				       annotate->style.intel, err);
+		rc = perch_disassembler_new(&listing->disassembler, &listing->code,
+					    annotate->style.intel, err);
 	if (!rc && look_ahead(listing))
 		rc = no_memory(err);
 	if (rc)
@@ -206,10 +206,10 @@ int listing_open(struct listing *listing, struct annotate *annotate,
 bool listing_next(struct listing *listing, struct annotate_row *row)
 {
 	const struct perch_annotated_function *function = listing->function;
-	struct instruction *instruction = &row->instruction;
+	struct perch_instruction *instruction = &row->instruction;
 	uint64_t at;
 
-	if (!disassembler_next(listing->disassembler, instruction))
+	if (!perch_disassembler_next(listing->disassembler, instruction))
 		return false;
 	at = instruction->address - listing->code.address;
 	memset(row->sum, 0, listing->columns->nr * sizeof(*row->sum));
@@ -236,7 +236,7 @@ bool listing_next(struct listing *listing, struct annotate_row *row)
 
 void listing_close(struct listing *listing)
 {
-	disassembler_close(listing->disassembler);
+	perch_disassembler_free(listing->disassembler);
 	perch_code_clear(&listing->code);
 	free(listing->targets);
 	free(listing->line);
@@ -322,7 +322,7 @@ static void put_address(FILE *out, const struct listing *listing, uint64_t addre
 }
 
 void annotate_put_instruction(FILE *out, const struct listing *listing,
-			      const struct instruction *instruction)
+			      const struct perch_instruction *instruction)
 {
 	const char *mnemonic = instruction->mnemonic;
 

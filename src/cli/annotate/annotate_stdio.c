@@ -134,7 +134,7 @@ static void put_file_line(FILE *out, const struct annotate *annotate, double per
 		annotate_file_name(annotate, file), line, start ? CLI_COLOR_END : "");
 }
 
-static void put_raw(FILE *out, const struct instruction *instruction)
+static void put_raw(FILE *out, const struct perch_instruction *instruction)
 {
 	int used = 0;
 
@@ -172,7 +172,7 @@ static void put_summary(FILE *out, const struct listing *listing)
 }
 
 static void put_instruction(FILE *out, const struct listing *listing,
-			    const struct instruction *instruction, int width)
+			    const struct perch_instruction *instruction, int width)
 {
 	const bool color = listing->annotate->color;
 

@@ -82,14 +82,15 @@ void annotate_put_sums(FILE *out, const struct listing *listing, const struct an
 	}
 }
 
-static const char *arrow_of(const struct listing *listing, const struct instruction *instruction)
+static const char *arrow_of(const struct listing *listing,
+			    const struct perch_instruction *instruction)
 {
 	switch (instruction->flow) {
-	case FLOW_RETURN:
+	case PERCH_FLOW_RETURN:
 		return "←";
-	case FLOW_CALL:
+	case PERCH_FLOW_CALL:
 		return "→";
-	case FLOW_JUMP:
+	case PERCH_FLOW_JUMP:
 		if (!instruction->has_target || !listing_has(listing, instruction->target))
 			return "→";
 		return instruction->target > instruction->address ? "↓" : "↑";
@@ -100,7 +101,7 @@ static const char *arrow_of(const struct listing *listing, const struct instruct
 
 void annotate_put_row(FILE *out, const struct listing *listing, const struct annotate_row *row)
 {
-	const struct instruction *instruction = &row->instruction;
+	const struct perch_instruction *instruction = &row->instruction;
 	int width = label_width(listing);
 
 	annotate_put_sums(out, listing, row->sum);
@@ -114,7 +115,7 @@ void annotate_put_row(FILE *out, const struct listing *listing, const struct ann
 		for (size_t i = 0; i < instruction->size; i++)
 			fprintf(out, "%02x ", instruction->bytes[i]);
 	/* a jump inside of the function has the label */
-	if (instruction->flow == FLOW_JUMP && instruction->has_target &&
+	if (instruction->flow == PERCH_FLOW_JUMP && instruction->has_target &&
 	    listing_has(listing, instruction->target))
 		fprintf(out, "%-6s %s%" PRIx64, instruction->mnemonic, instruction->operands,
 			instruction->target - listing->code.address);

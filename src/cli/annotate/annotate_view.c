@@ -31,7 +31,7 @@ static double largest_share(const struct listing *listing, const struct annotate
 static int add_row(struct annotate_view *view, const struct listing *listing,
 		   const struct annotate_row *row, size_t position)
 {
-	const struct instruction *instruction = &row->instruction;
+	const struct perch_instruction *instruction = &row->instruction;
 
 	if (PERCH__ARRAY_RESERVE_BY_NR(view->row, view->nr_rows, 1))
 		return -ENOMEM;

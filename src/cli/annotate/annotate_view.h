@@ -15,7 +15,7 @@ struct view_row {
 	size_t line;
 	uint64_t address;
 	double percent; /* the largest one of the columns */
-	enum instruction_flow flow;
+	enum perch_flow flow;
 	bool has_target;
 	uint64_t target;
 };

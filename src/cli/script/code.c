@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <perch/disassembler.h>
 
-#include "annotate/disassembler.h"
 #include "base/array.h"
 #include "code.h"
 #include "messages.h"
@@ -75,9 +75,9 @@ void script_code_print_notes(const struct script_code *code)
 /* ---- blocks ---- */
 
 /* True if what follows in memory is not what is executed next. */
-static bool leaves(const struct instruction *instruction)
+static bool leaves(const struct perch_instruction *instruction)
 {
-	return instruction->flow == FLOW_CALL || instruction_ends_run(instruction);
+	return instruction->flow == PERCH_FLOW_CALL || perch_instruction_ends_run(instruction);
 }
 
 static void note_missing(struct script_code *code, const struct perch_error *err)
@@ -99,7 +99,8 @@ static void move_code(struct perch_code *code, uint64_t address)
 }
 
 /* Returns the bytes that the text takes, or 0 if out of memory. */
-static size_t set_text(struct script_assembly *assembly, const struct instruction *instruction)
+static size_t set_text(struct script_assembly *assembly,
+		       const struct perch_instruction *instruction)
 {
 	bool operands = instruction->operands[0] || instruction->has_target;
 	size_t size = strlen(instruction->mnemonic) + 2 * strlen(instruction->operands) + 2;
@@ -124,7 +125,7 @@ static size_t set_text(struct script_assembly *assembly, const struct instructio
 }
 
 static int add_instruction(struct script_code *owner, struct script_block *block,
-			   const struct instruction *instruction)
+			   const struct perch_instruction *instruction)
 {
 	block->length[block->nr] =
 		(uint8_t)(instruction->size | (leaves(instruction) ? SCRIPT_LEAVES : 0));
@@ -143,20 +144,20 @@ static int add_instruction(struct script_code *owner, struct script_block *block
 static int decode(struct script_code *owner, struct script_block *block,
 		  const struct perch_code *code, struct perch_error *err)
 {
-	struct disassembler *disassembler;
-	struct instruction instruction;
+	struct perch_disassembler *disassembler;
+	struct perch_instruction instruction;
 	uint32_t at = 0;
-	int rc = disassembler_open(&disassembler, code, false, err);
+	int rc = perch_disassembler_new(&disassembler, code, false, err);
 
 	if (rc)
 		return rc;
-	while (!rc && at < block->size && disassembler_next(disassembler, &instruction) &&
+	while (!rc && at < block->size && perch_disassembler_next(disassembler, &instruction) &&
 	       (!instruction.undecoded || instruction.vector) && !instruction.data &&
 	       instruction.size <= SCRIPT_MAX_INSTRUCTION) {
 		rc = add_instruction(owner, block, &instruction);
 		at += (uint32_t)instruction.size;
 	}
-	disassembler_close(disassembler);
+	perch_disassembler_free(disassembler);
 	return rc;
 }
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <string.h>
+#include <perch/disassembler.h>
 
-#include "disassembler.h"
-
-bool instruction_ends_run(const struct instruction *instruction)
+bool perch_instruction_ends_run(const struct perch_instruction *instruction)
 {
 	const char *name = instruction->mnemonic;
 
-	if (instruction->flow != FLOW_JUMP)
-		return instruction->flow == FLOW_RETURN;
+	if (instruction->flow != PERCH_FLOW_JUMP)
+		return instruction->flow == PERCH_FLOW_RETURN;
 	/* other jumps have a condition */
 	return !strncmp(name, "jmp", 3) || !strncmp(name, "ljmp", 4) || !strcmp(name, "j") ||
 	       !strcmp(name, "b") || !strcmp(name, "br");
@@ -18,15 +17,17 @@ bool instruction_ends_run(const struct instruction *instruction)
 #ifdef PERCH_HAVE_CAPSTONE
 #include <ctype.h>
 #include <elf.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <capstone/capstone.h>
 
 #include "base/library.h"
-#include "disassembler_memory.h"
-#include "options.h"
+#include "base/memory.h"
+#include "internal.h"
 
+#define NR(array)     (sizeof(array) / sizeof((array)[0]))
 #define TEXT_(number) #number
 #define TEXT(number)  TEXT_(number)
 #define LIBRARY	      "libcapstone.so." TEXT(CS_API_MAJOR)
@@ -47,7 +48,7 @@ static struct {
 	bool ready;
 } library;
 
-struct disassembler {
+struct perch_disassembler {
 	const struct perch_code *code;
 	const struct architecture *architecture;
 	csh handle;
@@ -94,9 +95,15 @@ static bool load_capstone(void)
 		{ "cs_insn_group", &library.in_group },
 	};
 
-	if (!library.ready && perch__load_library(LIBRARY, functions, CLI_NR(functions)))
-		library.ready = !library.option(0, CS_OPT_MEM, (size_t)&disassembler_memory);
-	return library.ready;
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	bool ready;
+
+	pthread_mutex_lock(&mutex);
+	if (!library.ready && perch__load_library(LIBRARY, functions, NR(functions)))
+		library.ready = !library.option(0, CS_OPT_MEM, (size_t)&perch__capstone_memory);
+	ready = library.ready;
+	pthread_mutex_unlock(&mutex);
+	return ready;
 }
 
 static int no_memory(struct perch_error *err)
@@ -107,17 +114,17 @@ static int no_memory(struct perch_error *err)
 
 static const struct architecture *find_architecture(uint32_t machine)
 {
-	for (size_t i = 0; i < CLI_NR(architectures); i++)
+	for (size_t i = 0; i < NR(architectures); i++)
 		if (architectures[i].machine == machine)
 			return &architectures[i];
 	return NULL;
 }
 
-int disassembler_open(struct disassembler **result, const struct perch_code *code, bool intel,
-		      struct perch_error *err)
+int perch_disassembler_new(struct perch_disassembler **result, const struct perch_code *code,
+			   bool intel, struct perch_error *err)
 {
 	const struct architecture *architecture = find_architecture(code->machine);
-	struct disassembler *new;
+	struct perch_disassembler *new;
 	cs_err rc;
 
 	*result = NULL;
@@ -135,7 +142,7 @@ int disassembler_open(struct disassembler **result, const struct perch_code *cod
 			err, "Install the library capstone (libcapstone" TEXT(CS_API_MAJOR) ")");
 		return -ENOENT;
 	}
-	new = calloc(1, sizeof(*new));
+	new = perch__calloc(1, sizeof(*new));
 	if (!new)
 		return no_memory(err);
 	new->code = code;
@@ -162,14 +169,14 @@ int disassembler_open(struct disassembler **result, const struct perch_code *cod
 			       intel ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
 	new->instruction = library.allocate(new->handle);
 	if (!new->instruction) {
-		disassembler_close(new);
+		perch_disassembler_free(new);
 		return no_memory(err);
 	}
 	*result = new;
 	return 0;
 }
 
-void disassembler_close(struct disassembler *disassembler)
+void perch_disassembler_free(struct perch_disassembler *disassembler)
 {
 	if (!disassembler)
 		return;
@@ -179,7 +186,7 @@ void disassembler_close(struct disassembler *disassembler)
 	free(disassembler);
 }
 
-void disassembler_rewind(struct disassembler *disassembler)
+void perch_disassembler_rewind(struct perch_disassembler *disassembler)
 {
 	disassembler->at = disassembler->part = 0;
 	disassembler->switched = false;
@@ -197,34 +204,34 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
-static enum instruction_flow flow_of(const struct disassembler *disassembler, const cs_insn *from)
+static enum perch_flow flow_of(const struct perch_disassembler *disassembler, const cs_insn *from)
 {
 	const struct architecture *architecture = disassembler->architecture;
 
 	if (has_word(architecture->calls, from->mnemonic) ||
 	    library.in_group(disassembler->handle, from, CS_GRP_CALL))
-		return FLOW_CALL;
+		return PERCH_FLOW_CALL;
 	if (has_word(architecture->returns, from->mnemonic) ||
 	    library.in_group(disassembler->handle, from, CS_GRP_RET) ||
 	    (architecture->arch == CS_ARCH_SYSZ && !strcmp(from->mnemonic, "br") &&
 	     !strcmp(from->op_str, "%r14")) ||
 	    (architecture->arch == CS_ARCH_ARM && !strncmp(from->mnemonic, "bx", 2) &&
 	     !strcmp(from->op_str, "lr")))
-		return FLOW_RETURN;
+		return PERCH_FLOW_RETURN;
 	/* capstone has no groups for all jumps of s390 and PowerPC */
 	if (library.in_group(disassembler->handle, from, CS_GRP_JUMP) ||
 	    (architecture->arch == CS_ARCH_SYSZ &&
 	     (from->mnemonic[0] == 'j' || !strncmp(from->mnemonic, "br", 2))) ||
 	    (architecture->arch == CS_ARCH_PPC && from->mnemonic[0] == 'b'))
-		return FLOW_JUMP;
-	return FLOW_NEXT;
+		return PERCH_FLOW_JUMP;
+	return PERCH_FLOW_NEXT;
 }
 
 /*
  * Takes a target, which is the last operand, from the operands: "%r1, 0x1234", "x0, #0x1234".
  * Indirect jumps have a register or a memory operand there.
  */
-static void take_target(struct instruction *to)
+static void take_target(struct perch_instruction *to)
 {
 	char *comma = strrchr(to->operands, ','), *last = comma ? comma + 1 : to->operands;
 	char *start, *end;
@@ -246,8 +253,8 @@ static void take_target(struct instruction *to)
 }
 
 /* x86: an operand that is relative to the next instruction. */
-static void find_memory(const struct disassembler *disassembler, const cs_insn *from,
-			struct instruction *to)
+static void find_memory(const struct perch_disassembler *disassembler, const cs_insn *from,
+			struct perch_instruction *to)
 {
 	if (disassembler->architecture->arch != CS_ARCH_X86 || !from->detail)
 		return;
@@ -274,8 +281,8 @@ static void remove_spaces(char *text)
 	*to = 0;
 }
 
-static void set_instruction(const struct disassembler *disassembler, const cs_insn *from,
-			    struct instruction *to)
+static void set_instruction(const struct perch_disassembler *disassembler, const cs_insn *from,
+			    struct perch_instruction *to)
 {
 	to->size = from->size;
 	to->flow = flow_of(disassembler, from);
@@ -284,12 +291,12 @@ static void set_instruction(const struct disassembler *disassembler, const cs_in
 	if (disassembler->architecture->arch == CS_ARCH_X86 &&
 	    disassembler->code->machine != EM_NONE)
 		remove_spaces(to->operands);
-	if (to->flow == FLOW_JUMP || to->flow == FLOW_CALL)
+	if (to->flow == PERCH_FLOW_JUMP || to->flow == PERCH_FLOW_CALL)
 		take_target(to);
 	find_memory(disassembler, from, to);
 }
 
-static void set_bytes(struct instruction *to, size_t size)
+static void set_bytes(struct perch_instruction *to, size_t size)
 {
 	size_t used = 0;
 
@@ -351,7 +358,7 @@ static size_t vector_length(const uint8_t *bytes, size_t left)
 	unsigned map;
 	size_t length;
 
-	for (size_t i = 0; i < CLI_NR(forms); i++) {
+	for (size_t i = 0; i < NR(forms); i++) {
 		size_t prefix = forms[i].prefix;
 
 		if (bytes[0] != forms[i].first || left < prefix + 2)
@@ -368,8 +375,8 @@ static size_t vector_length(const uint8_t *bytes, size_t left)
 	return 0;
 }
 
-static void set_undecoded(const struct disassembler *disassembler, enum perch_code_kind kind,
-			  size_t left, struct instruction *to)
+static void set_undecoded(const struct perch_disassembler *disassembler, enum perch_code_kind kind,
+			  size_t left, struct perch_instruction *to)
 {
 	size_t unit = kind == PERCH_CODE_THUMB ? 2 : disassembler->architecture->unit, length = 0;
 
@@ -385,7 +392,7 @@ static void set_undecoded(const struct disassembler *disassembler, enum perch_co
 /* ---- the next instruction ---- */
 
 /* Selects the part of the current byte, and returns how many bytes it has from there on. */
-static size_t enter_part(struct disassembler *disassembler, enum perch_code_kind *kind)
+static size_t enter_part(struct perch_disassembler *disassembler, enum perch_code_kind *kind)
 {
 	const struct perch_code *code = disassembler->code;
 	uint64_t address = code->address + disassembler->at;
@@ -409,7 +416,7 @@ static size_t enter_part(struct disassembler *disassembler, enum perch_code_kind
 	return (size_t)(end - address);
 }
 
-bool disassembler_next(struct disassembler *disassembler, struct instruction *to)
+bool perch_disassembler_next(struct perch_disassembler *disassembler, struct perch_instruction *to)
 {
 	const struct perch_code *code = disassembler->code;
 	size_t left;
@@ -419,7 +426,7 @@ bool disassembler_next(struct disassembler *disassembler, struct instruction *to
 
 	if (disassembler->at >= code->size)
 		return false;
-	*to = (struct instruction){ .address = address, .bytes = bytes };
+	*to = (struct perch_instruction){ .address = address, .bytes = bytes };
 	left = enter_part(disassembler, &kind);
 	if (kind == PERCH_CODE_DATA) {
 		to->data = true;
@@ -436,8 +443,8 @@ bool disassembler_next(struct disassembler *disassembler, struct instruction *to
 
 #else
 
-int disassembler_open(struct disassembler **result, const struct perch_code *code, bool intel,
-		      struct perch_error *err)
+int perch_disassembler_new(struct perch_disassembler **result, const struct perch_code *code,
+			   bool intel, struct perch_error *err)
 {
 	(void)code, (void)intel;
 	*result = NULL;
@@ -446,18 +453,19 @@ int disassembler_open(struct disassembler **result, const struct perch_code *cod
 			       "instructions");
 }
 
-bool disassembler_next(struct disassembler *disassembler, struct instruction *instruction)
+bool perch_disassembler_next(struct perch_disassembler *disassembler,
+			     struct perch_instruction *instruction)
 {
 	(void)disassembler, (void)instruction;
 	return false;
 }
 
-void disassembler_rewind(struct disassembler *disassembler)
+void perch_disassembler_rewind(struct perch_disassembler *disassembler)
 {
 	(void)disassembler;
 }
 
-void disassembler_close(struct disassembler *disassembler)
+void perch_disassembler_free(struct perch_disassembler *disassembler)
 {
 	(void)disassembler;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "disassembler_memory.h"
+#include "internal.h"
 
 enum { RESERVE = 64 << 10, ALIGNMENT = 16 };
 
@@ -72,7 +72,7 @@ static void *resize(void *memory, size_t size)
 	return moved;
 }
 
-const cs_opt_mem disassembler_memory = {
+const cs_opt_mem perch__capstone_memory = {
 	.malloc = allocate,
 	.calloc = allocate_zeroed,
 	.realloc = resize,

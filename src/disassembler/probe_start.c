@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+/* Checks that user probes are at the start of an instruction. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <perch/symbol.h>
+#include <perch/disassembler.h>
 
-#include "annotate/disassembler.h"
-#include "messages.h"
-#include "probe_start.h"
+#include "base/memory.h"
 
 /* A probe, and the instructions around it. Offsets are those in the function. */
 struct site {
-	const char *command;
 	const struct perch_event *event;
+	struct perch_error *err;
 	const char *function;
 	uint64_t start;	 /* of the function in the file */
 	uint64_t offset; /* of the probe */
@@ -43,51 +42,50 @@ static bool may_be_inside(const struct perch_event *event)
 	return false;
 }
 
-static void note_unknown(const struct site *site, const char *reason, const char *detail)
+static int set_unknown(const struct site *site, const char *reason, const char *detail)
 {
-	cli_note(site->command,
-		 "'%s': it is not known if an instruction starts there: %s%s. A probe inside an "
-		 "instruction changes it, and can end the program",
-		 site->event->name, reason, detail);
+	perch_error_set(site->err, EINVAL, PERCH_ERROR_BAD_FIELD,
+			"'%s': it is not known if an instruction starts there: %s%s. A probe "
+			"inside an instruction changes it, and can end the program",
+			site->event->name, reason, detail);
+	return 1;
 }
 
 static int refuse_site(const struct site *site)
 {
-	struct perch_error err;
-
-	perch_error_set(&err, EINVAL, PERCH_ERROR_BAD_FIELD,
+	perch_error_set(site->err, EINVAL, PERCH_ERROR_BAD_FIELD,
 			"'%s': a probe must be at the start of an instruction; %s+%#" PRIx64
 			" is inside the one at %s+%#" PRIx64,
 			site->event->name, site->function, site->offset, site->function,
 			site->before);
 	if (site->has_after)
-		perch_error_remedy(&err,
+		perch_error_remedy(site->err,
 				   "instructions start at %s+%#" PRIx64 " (%#" PRIx64
 				   " in the file) and %s+%#" PRIx64 " (%#" PRIx64 ")",
 				   site->function, site->before, site->start + site->before,
 				   site->function, site->after, site->start + site->after);
 	else
-		perch_error_remedy(&err,
+		perch_error_remedy(site->err,
 				   "the instruction starts at %s+%#" PRIx64 " (%#" PRIx64
 				   " in the file)",
 				   site->function, site->before, site->start + site->before);
-	cli_error(site->command, &err);
 	return -EINVAL;
 }
 
 /* Marks the targets of the jumps of the function. */
-static void find_targets(uint8_t *targets, struct disassembler *disassembler,
+static void find_targets(uint8_t *targets, struct perch_disassembler *disassembler,
 			 const struct perch_code *code)
 {
-	struct instruction instruction;
+	struct perch_instruction instruction;
 
-	while (disassembler_next(disassembler, &instruction)) {
+	while (perch_disassembler_next(disassembler, &instruction)) {
 		const uint64_t at = instruction.target - code->address;
 
-		if (instruction.flow == FLOW_JUMP && instruction.has_target && at < code->size)
+		if (instruction.flow == PERCH_FLOW_JUMP && instruction.has_target &&
+		    at < code->size)
 			targets[at / 8] |= (uint8_t)(1 << at % 8);
 	}
-	disassembler_rewind(disassembler);
+	perch_disassembler_rewind(disassembler);
 }
 
 static bool is_target(const uint8_t *targets, uint64_t offset)
@@ -96,13 +94,13 @@ static bool is_target(const uint8_t *targets, uint64_t offset)
 }
 
 /* Finds the instructions around the probe, and what makes them uncertain. */
-static void scan(struct site *site, const uint8_t *targets, struct disassembler *disassembler,
+static void scan(struct site *site, const uint8_t *targets, struct perch_disassembler *disassembler,
 		 const struct perch_code *code)
 {
-	struct instruction instruction;
+	struct perch_instruction instruction;
 	bool reached = true; /* the instruction is executed after the one before it, or jumped to */
 
-	while (disassembler_next(disassembler, &instruction)) {
+	while (perch_disassembler_next(disassembler, &instruction)) {
 		const uint64_t at = instruction.address - code->address;
 		const bool decoded = !instruction.data && !instruction.undecoded;
 
@@ -119,7 +117,7 @@ static void scan(struct site *site, const uint8_t *targets, struct disassembler 
 			site->unknown = at;
 			site->has_unknown = true;
 		}
-		reached = reached && !instruction_ends_run(&instruction);
+		reached = reached && !perch_instruction_ends_run(&instruction);
 	}
 	site->target = is_target(targets, site->offset);
 }
@@ -128,54 +126,48 @@ static int evaluate(const struct site *site)
 {
 	char detail[32];
 
-	if (site->none) {
-		note_unknown(site, "the file has data or an unknown instruction there", "");
-	} else if (site->before == site->offset) {
+	if (site->none)
+		return set_unknown(site, "the file has data or an unknown instruction there", "");
+	if (site->before == site->offset)
 		return 0;
-	} else if (site->has_unknown) {
+	if (site->has_unknown) {
 		snprintf(detail, sizeof(detail), "%#" PRIx64, site->unknown);
-		note_unknown(
+		return set_unknown(
 			site,
 			"the function has data or an unknown instruction before it, at offset ",
 			detail);
-	} else if (site->target) {
-		note_unknown(site, "it is inside an instruction, but the function jumps to it", "");
-	} else if (!site->reached) {
+	}
+	if (site->target)
+		return set_unknown(site,
+				   "it is inside an instruction, but the function jumps to it", "");
+	if (!site->reached) {
 		snprintf(detail, sizeof(detail), "%#" PRIx64, site->before);
-		note_unknown(
+		return set_unknown(
 			site,
 			"it is inside an instruction if no data is before that one, at offset ",
 			detail);
-	} else {
-		return refuse_site(site);
 	}
-	return 0;
+	return refuse_site(site);
 }
 
 static int check_code(struct site *site, const struct perch_code *code)
 {
-	struct disassembler *disassembler;
+	struct perch_disassembler *disassembler;
 	struct perch_error err;
 	uint8_t *targets;
 
-	if (site->offset >= code->size) {
-		note_unknown(site, "the function is too large", "");
-		return 0;
-	}
-	if (disassembler_open(&disassembler, code, false, &err)) {
-		note_unknown(site, err.message, "");
-		return 0;
-	}
-	targets = calloc(code->size / 8 + 1, 1);
+	if (site->offset >= code->size)
+		return set_unknown(site, "the function is too large", "");
+	if (perch_disassembler_new(&disassembler, code, false, &err))
+		return set_unknown(site, err.message, "");
+	targets = perch__calloc(code->size / 8 + 1, 1);
 	if (targets) {
 		find_targets(targets, disassembler, code);
 		scan(site, targets, disassembler, code);
 	}
-	disassembler_close(disassembler);
-	if (!targets) {
-		note_unknown(site, "out of memory", "");
-		return 0;
-	}
+	perch_disassembler_free(disassembler);
+	if (!targets)
+		return set_unknown(site, "out of memory", "");
 	free(targets);
 	return evaluate(site);
 }
@@ -185,15 +177,14 @@ static int check_in(struct site *site, struct perch_symbols *symbols)
 	const struct perch_dso dso = { .kind = PERCH_DSO_FILE, .path = site->event->path };
 	const uint64_t offset = site->event->attr.probe_offset;
 	const struct perch_symbol *symbol = perch_symbols_find(symbols, &dso, offset);
+	const char *reason;
 	struct perch_code code;
 	struct perch_error err;
 	int rc;
 
 	if (!symbol) {
-		const char *reason = perch_symbols_error(symbols, &dso);
-
-		note_unknown(site, reason ? reason : "no function is there", "");
-		return 0;
+		reason = perch_symbols_error(symbols, &dso);
+		return set_unknown(site, reason ? reason : "no function is there", "");
 	}
 	site->start = symbol->start;
 	site->offset = offset - symbol->start;
@@ -201,28 +192,10 @@ static int check_in(struct site *site, struct perch_symbols *symbols)
 	if (!site->offset)
 		return 0;
 	if (perch_symbols_read_code(symbols, &dso, symbol->start, symbol->end - symbol->start,
-				    &code, &err)) {
-		note_unknown(site, err.message, "");
-		return 0;
-	}
+				    &code, &err))
+		return set_unknown(site, err.message, "");
 	rc = check_code(site, &code);
 	perch_code_clear(&code);
-	return rc;
-}
-
-static int check_start(const char *command, const struct perch_event *event)
-{
-	struct site site = { .command = command, .event = event };
-	struct perch_symbols *symbols;
-	struct perch_error err;
-	int rc;
-
-	if (perch_symbols_new(&symbols, NULL, &err)) {
-		cli_error(command, &err);
-		return -ENOMEM;
-	}
-	rc = check_in(&site, symbols);
-	perch_symbols_free(symbols);
 	return rc;
 }
 
@@ -234,13 +207,19 @@ static bool is_user_probe(const struct perch_event *event, struct perch_machine 
 	return pmu && !strcmp(pmu->name, "uprobe");
 }
 
-int cli_check_probe_starts(const char *command, const struct perch_events *events, size_t first,
-			   struct perch_machine *machine)
+int perch_check_probe_start(const struct perch_event *event, struct perch_machine *machine,
+			    struct perch_error *err)
 {
-	int rc = 0;
+	struct site site = { .event = event, .err = err };
+	struct perch_symbols *symbols;
+	int rc;
 
-	for (size_t i = first; i < events->nr && !rc; i++)
-		if (may_be_inside(&events->event[i]) && is_user_probe(&events->event[i], machine))
-			rc = check_start(command, &events->event[i]);
+	if (!may_be_inside(event) || !is_user_probe(event, machine))
+		return 0;
+	rc = perch_symbols_new(&symbols, NULL, err);
+	if (rc)
+		return rc;
+	rc = check_in(&site, symbols);
+	perch_symbols_free(symbols);
 	return rc;
 }
