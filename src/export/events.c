@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The events that formats have. A hybrid CPU has a PMU for each kind of core, and one command opens
- * an event of each: cpu_core/cycles/ and cpu_atom/cycles/ count the same, so they are one event.
- */
+/* The events that formats have. Those of the kinds of cores of a hybrid CPU are one. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,60 +7,19 @@
 #include "base/kernel/dummy_event.h"
 #include "internal.h"
 
-bool perch__joined_name(const char *name, char *joined, size_t size)
-{
-	static const char *const pmus[] = { "cpu_core/", "cpu_atom/", "cpu_lowpower/" };
-	const char *slash;
-
-	for (size_t i = 0; i < sizeof(pmus) / sizeof(pmus[0]); i++) {
-		size_t length = strlen(pmus[i]);
-
-		if (strncmp(name, pmus[i], length))
-			continue;
-		name += length;
-		slash = strchr(name, '/');
-		if (!slash || slash == name)
-			return false;
-		if (memchr(name, '=', (size_t)(slash - name)))
-			snprintf(joined, size, "cpu/%s", name);
-		else
-			snprintf(joined, size, "%.*s%s%s", (int)(slash - name), name,
-				 slash[1] ? ":" : "", slash + 1);
-		return true;
-	}
-	return false;
-}
-
-/* The PMU of an event: its type, and of generic events of a hybrid CPU the upper half of config. */
-static uint64_t pmu_of(const struct perch_attr *attr)
-{
-	bool generic = attr->type == PERCH_TYPE_HARDWARE || attr->type == PERCH_TYPE_HW_CACHE;
-
-	return (uint64_t)attr->type << 32 | (generic ? attr->config >> 32 : 0);
-}
-
-/* True for the events that one name opened on two kinds of cores. */
-static bool are_one(const struct perch_file_event *a, const struct perch_file_event *b)
-{
-	char left[EXPORT_EVENT_NAME], right[EXPORT_EVENT_NAME];
-
-	if (!strcmp(a->name, b->name))
-		return pmu_of(&a->attr) != pmu_of(&b->attr);
-	return perch__joined_name(a->name, left, sizeof(left)) &&
-	       perch__joined_name(b->name, right, sizeof(right)) && !strcmp(left, right);
-}
-
 /* Joins an event to one before it. Returns 0 or -ENOMEM. */
 static int join_event(struct perch_export *export, const struct perch_file_event *event,
 		      uint32_t index)
 {
-	char joined[EXPORT_EVENT_NAME];
+	char joined[PERCH__EVENT_NAME];
 
 	export->event[index].leader = index;
 	for (uint32_t i = 0; i < index; i++) {
 		struct export_event *leader = &export->event[i];
 
-		if (leader->leader != i || !are_one(&event[i], &event[index]))
+		if (leader->leader != i ||
+		    !perch__are_one_event(event[i].name, &event[i].attr, event[index].name,
+					  &event[index].attr))
 			continue;
 		export->event[index].leader = i;
 		if (!leader->name && perch__joined_name(event[i].name, joined, sizeof(joined)))

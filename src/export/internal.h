@@ -48,6 +48,7 @@
 
 #include "base/hash_table.h"
 #include "base/json_writer.h"
+#include "base/kernel/core_events.h"
 
 #define NO_INDEX UINT32_MAX
 
@@ -73,10 +74,6 @@ struct export_event {
 	bool selected;	  /* by perch_export_options.event */
 };
 
-#define EXPORT_EVENT_NAME 512
-/* Makes the common name of events of the PMUs of a hybrid CPU, "cycles:u" of "cpu_atom/cycles/u".
- * Returns false for another event. */
-bool perch__joined_name(const char *name, char *joined, size_t size);
 /* Finds the events that are one. Returns 0 or -ENOMEM. */
 int perch__export_events_open(struct perch_export *export);
 void perch__export_events_close(struct perch_export *export);

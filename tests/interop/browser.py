@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 
+import built
 import cases
 from cases import check, limit
 from tmux import Terminal
@@ -270,6 +271,21 @@ def check_events():
     check("file copy.data.cpu-clock.dump" not in files, "s lists no other files", files)
     terminal.keys("Down", "Enter")
     terminal.wait("s shows the event", lambda lines: "'task-clock" in lines[0])
+    terminal.keys("q")
+    terminal.close()
+    check_main_event()
+
+
+def check_main_event():
+    """The event with the most samples is shown first; events of the kinds of cores of a hybrid CPU are one for this."""
+    names = ["cpu-clock", "cpu_atom/cycles/", "cpu_core/cycles/"]
+    records = [built.comm(1, b"p"), built.mapping(1, 0x1000, 0x4000, 0, "/nowhere/p")]
+    for event, samples in ((1, 3), (2, 2), (3, 2)):
+        records += [built.sample([built.CONTEXT_USER, 0x1000 * event], event=event, period=1, time=1000 * event + i) for i in range(samples)]
+    built.write("kinds.data", records, [(name, 0, i << 32) for i, name in enumerate(names)])
+    terminal = Terminal((120, 30), "report", "-i", "kinds.data")
+    terminal.wait("report begins with the event with the most samples", lambda lines: "'cpu_atom/cycles/" in lines[0])
+    terminal.wait("... and says how many it leaves out", lambda lines: any("5 samples of other events: Tab" in line for line in lines))
     terminal.keys("q")
     terminal.close()
 

@@ -99,9 +99,9 @@ build gone removed -Wl,--build-id=none
 "$PERCH" record -e cpu-clock:u -o gone.data -- sh -c 'timeout 0.3 ./removed & sleep 0.1; rm removed; wait' 2>log
 [ $? -eq 0 ] && grep -q "1 sampled file is not in the build id cache, names may be missing: $work/removed: " log
 report $? "record says that a file cannot be added to the cache"
-"$PERCH" buildid-cache -a gone.data 2>log && grep -q "^perch buildid-cache: 1 file with samples cannot be added" log
+"$PERCH" buildid-cache -a gone.data 2>log && grep -q "^perch buildid-cache: 1 sampled file is not in the build id cache" log
 report $? "so does buildid-cache -a"
-! grep -q "until perch record ends" log && grep -q "If you have copies of such files, report with --symfs" log
+! grep -q "end of the recording" log && grep -q "Report with --symfs and a directory of copies" log
 report $? "its remedy is not one of the time of recording"
 build gone removed -Wl,--build-id=none
 record gone.data sh -c 'timeout 0.3 ./removed & sleep 0.1; rm removed; wait'
@@ -144,7 +144,7 @@ if [ "$(id -u)" -eq 0 ]; then
 		# recorders of all CPUs, in other tests, open each file for a moment
 		# shellcheck disable=SC2016
 		"$PERCH" record -e cpu-clock:u -o kept.data -- unshare -m sh -c 'mount -t tmpfs none mounted && cp replaced mounted/program &&
-			mounted/program && until umount mounted; do [ $((i = i + 1)) -lt 10 ] || exit 1; sleep 0.2; done' 2>log && grep -q "1 file with samples cannot be added .* $work/mounted/program: " log
+			mounted/program && until umount mounted; do [ $((i = i + 1)) -lt 10 ] || exit 1; sleep 0.2; done' 2>log && grep -q "1 sampled file is not in the build id cache.* $work/mounted/program: " log
 		report $? "record does not keep what is mounted during the recording"
 		record kept.data unshare -m chroot other_root /program
 		cp record.err log

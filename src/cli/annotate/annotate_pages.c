@@ -6,6 +6,7 @@
 
 #include "annotate_pages.h"
 #include "base/array.h"
+#include "main_event.h"
 #include "options.h"
 
 static int add_page(void *context, struct annotate *annotate,
@@ -32,10 +33,21 @@ static bool has_event(const struct annotate_page *page, unsigned event)
 	return false;
 }
 
+static uint64_t samples_of(const void *context, uint32_t event)
+{
+	struct perch_annotation_total total;
+
+	perch_annotation_get_total(context, event, &total);
+	return total.samples;
+}
+
 size_t annotate_pages_wanted(const struct annotate_pages *pages, const struct annotate *annotate)
 {
 	const struct annotate_origin *origin = &annotate->origin;
+	const uint32_t event = cli_main_event(annotate->events, annotate->nr_events, samples_of,
+					      annotate->annotation);
 	size_t named = ANNOTATE_NO_PAGE;
+	bool has_main = false;
 
 	for (size_t i = 0; i < pages->nr; i++) {
 		const struct annotate_page *page = &pages->page[i];
@@ -46,8 +58,11 @@ size_t annotate_pages_wanted(const struct annotate_pages *pages, const struct an
 		if (origin->dso && symbol->start == origin->start &&
 		    !strcmp(symbol->dso->path, origin->dso))
 			return i;
-		if (named == ANNOTATE_NO_PAGE && annotate_is_wanted(annotate, &page->function))
+		if ((named == ANNOTATE_NO_PAGE || (!has_main && has_event(page, event))) &&
+		    annotate_is_wanted(annotate, &page->function)) {
+			has_main = has_event(page, event);
 			named = i;
+		}
 	}
 	return named;
 }

@@ -184,7 +184,7 @@ uint32_t perch__page_event(struct page *page, const char *name, bool is_clock)
 
 uint32_t perch__page_text_event(struct page *page, const char *name, bool is_clock)
 {
-	char joined[EXPORT_EVENT_NAME];
+	char joined[PERCH__EVENT_NAME];
 	uint32_t text, event;
 	size_t nr = page->nr_events;
 

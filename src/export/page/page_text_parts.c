@@ -31,7 +31,7 @@ const char *perch__text_number(const char *at, uint64_t *number)
 
 bool perch__text_wants(struct text_reader *reader, const char *event)
 {
-	char joined[EXPORT_EVENT_NAME];
+	char joined[PERCH__EVENT_NAME];
 	size_t used = strlen(reader->other_events);
 
 	if (!reader->event)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "main_event.h"
 #include "options.h"
 #include "report_browser.h"
 
@@ -225,13 +227,42 @@ static unsigned next_event(const struct browser *browser, int step)
 	return browser->event;
 }
 
-/* The first one with samples; 0 if there are none so far. */
-static unsigned first_event(const struct browser *browser)
+static uint64_t samples_of(const void *context, uint32_t event)
 {
+	const struct browser *browser = context;
 	struct perch_profile_total total;
 
-	perch_profile_get_total(browser->profile, 0, &total);
-	return total.all_samples ? 0 : next_event(browser, 1);
+	perch_profile_get_total(browser->profile, event, &total);
+	return total.all_samples;
+}
+
+/* The event, or the first one of the group, that is shown first. */
+static unsigned first_event(const struct browser *browser, const struct report *report)
+{
+	unsigned nr = (unsigned)browser->nr_events, at = 0, members;
+	unsigned event = cli_main_event(browser->events, nr, samples_of, browser);
+
+	while (at < nr) {
+		members = (unsigned)report_group_events(report, browser->events, at, nr - at);
+		if (event < at + members)
+			return at;
+		at += members;
+	}
+	return 0;
+}
+
+/* Says what the first event leaves out. */
+static void note_other_events(struct browser *browser)
+{
+	uint64_t others = 0;
+
+	for (unsigned i = 0; i < browser->nr_events; i++)
+		if (i < browser->event || i >= browser->event + browser->members)
+			others += samples_of(browser, i);
+	if (others)
+		snprintf(browser->message, sizeof(browser->message),
+			 "%" PRIu64 " %s of other events: Tab shows the next one", others,
+			 cli_word(others, "sample", "samples"));
 }
 
 static int show_event(struct browser *browser, const struct report *report, unsigned event)
@@ -513,6 +544,8 @@ static int browse(struct browser *browser, const struct report *report)
 	if (live)
 		screen_set_idle(live->idle, live->context);
 	status = browser_show_event(browser, report, browser->event);
+	if (!status && !live)
+		note_other_events(browser);
 	while (!status) {
 		browser_draw(browser);
 		status = next_key(browser, report);
@@ -533,7 +566,7 @@ int browser_run(const struct report *report, struct perch_profile **profile,
 		perch_reader_events(perch_session_reader(report->input.session), &browser.events);
 	if (live && live->nr_events)
 		browser.nr_events = live->nr_events;
-	browser.event = first_event(&browser);
+	browser.event = first_event(&browser, report);
 	status = browse(&browser, report);
 	*profile = browser.profile;
 	return status;
