@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
 #include <unistd.h>
 
 #include "color.h"
-#include "messages.h"
 #include "terminal/pager.h"
 
-int cli_set_color(bool *color, const char *command, const char *argument, bool negated)
+int cli_set_color(const struct cli_given *given)
 {
-	if (negated || (argument && !strcmp(argument, "never")))
-		*color = false;
-	else if (!argument || !strcmp(argument, "always"))
-		*color = true;
-	else if (!strcmp(argument, "auto"))
-		*color = cli_no_pager && isatty(STDOUT_FILENO);
-	else
-		return cli_usage_error(command, "--stdio-color '%s': use always, never or auto",
-				       argument);
+	*(bool *)given->state = given->value == CLI_COLOR_AUTO
+					? cli_no_pager && isatty(STDOUT_FILENO)
+					: !given->negated && (!given->text || given->value);
 	return 0;
 }
 

@@ -6,14 +6,17 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "options.h"
+
 #define CLI_COLOR_RED	  "\033[31m"
 #define CLI_COLOR_GREEN	  "\033[32m"
 #define CLI_COLOR_BLUE	  "\033[34m"
 #define CLI_COLOR_MAGENTA "\033[35m"
 #define CLI_COLOR_END	  "\033[m"
 
-/* Sets or negates --stdio-color. Returns 0 or CLI_EXIT_USAGE. */
-int cli_set_color(bool *color, const char *command, const char *argument, bool negated);
+/* The words of --stdio-color, and what sets a bool to them. Without a word they are always used. */
+enum { CLI_COLOR_NEVER, CLI_COLOR_ALWAYS, CLI_COLOR_AUTO };
+int cli_set_color(const struct cli_given *given);
 
 /* Returns what starts the color of a percentage, as in perf: red from 5 percent on, green from 0.5
  * percent on. NULL: none. */

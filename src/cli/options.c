@@ -58,47 +58,51 @@ static void set_number(const struct parser *parser, const struct cli_option *opt
 	*value = number;
 }
 
-/* Calls the function of an option, after its word was found. */
-static void call(const struct parser *parser, const struct cli_option *option, const char *argument,
-		 bool negated)
+static double percent_of(const struct parser *parser, const char *argument)
 {
-	struct cli_given given = {
-		.command = parser->usage->name,
-		.option = option,
-		.state = (char *)parser->state + option->at,
-		.text = argument,
-		.negated = negated,
-	};
+	char *end;
+	double percent = strtod(argument, &end);
 
-	if (option->words && argument &&
-	    cli_options_find_word(given.command, option, argument, &given.value))
-		exit(CLI_EXIT_USAGE);
-	if (option->set ? option->set(&given) : option->call(option->value, argument, negated))
-		exit(CLI_EXIT_USAGE);
+	if (end == argument || *end || !(percent >= 0 && percent <= 100))
+		refuse(parser, "'%s' is not a percentage from 0 to 100", argument);
+	return percent;
 }
 
 static void apply_option(const struct parser *parser, const struct cli_option *option,
 			 const char *argument, bool negated)
 {
 	void *value = option->value ? option->value : (char *)parser->state + option->at;
+	struct cli_given given = {
+		.command = parser->usage->name,
+		.option = option,
+		.state = value,
+		.text = argument,
+		.negated = negated,
+	};
 
 	if (option->refusal)
 		refuse(parser, "%s", option->refusal);
 	if (negated && option->not_negated)
 		refuse(parser, "--%s cannot be negated", option->name);
-	if (option->set || option->call) {
-		call(parser, option, argument, negated);
+	if (option->words && !option->open && argument &&
+	    cli_options_find_words(given.command, option, argument, &given.value))
+		exit(CLI_EXIT_USAGE);
+	if (option->kind == CLI_PERCENT && argument)
+		given.percent = percent_of(parser, argument);
+	if (option->set ? option->set(&given)
+			: option->call && option->call(option->value, argument, negated))
+		exit(CLI_EXIT_USAGE);
+	if (option->set || option->call)
 		return;
-	}
 	switch (option->kind) {
 	case CLI_FLAG:
-		*(bool *)value = negated == option->inverted;
+		*(bool *)value = option->words ? given.value != 0 : negated == option->inverted;
 		break;
 	case CLI_COUNT:
 		*(int *)value = negated ? 0 : *(int *)value + 1;
 		break;
 	case CLI_STRING:
-		*(const char **)value = negated ? NULL : argument;
+		*(const char **)value = argument;
 		break;
 	case CLI_NUMBER:
 	case CLI_POSITIVE:
@@ -108,10 +112,13 @@ static void apply_option(const struct parser *parser, const struct cli_option *o
 			set_number(parser, option, argument, value);
 		break;
 	case CLI_WORD:
-		if (negated)
-			*(unsigned *)value = 0;
-		else if (cli_options_find_word(parser->usage->name, option, argument, value))
-			exit(CLI_EXIT_USAGE);
+		*(unsigned *)value = (unsigned)given.value;
+		break;
+	case CLI_BITS:
+		*(uint64_t *)value = negated ? 0 : *(uint64_t *)value | given.value;
+		break;
+	case CLI_PERCENT:
+		*(double *)value = given.percent;
 		break;
 	case CLI_IGNORED:
 	case CLI_CALL:

@@ -14,11 +14,14 @@
 #include "messages.h"
 
 enum cli_kind {
-	CLI_FLAG,    /* bool: --name sets it, --no-name clears it */
+	/* bool: --name sets it, --no-name clears it; with .words, it is the value of the word */
+	CLI_FLAG,
 	CLI_COUNT,   /* int: incremented each time (-v -v) */
 	CLI_STRING,  /* const char * */
 	CLI_NUMBER,  /* uint64_t: decimal or 0x hex */
 	CLI_WORD,    /* an enum: the value of one of .words; --no-name sets 0, the default */
+	CLI_BITS,    /* uint64_t: the values of a list of .words are added */
+	CLI_PERCENT, /* double: from 0 to 100 */
 	CLI_IGNORED, /* nothing is set: it is always so, or has no effect here */
 	CLI_POSITIVE,
 	CLI_CALL,
@@ -32,7 +35,8 @@ struct cli_given {
 	void *state;	  /* at .at in the state of the command */
 	const char *text; /* the argument; NULL: none, or negated */
 	bool negated;
-	unsigned value; /* of the word in .words */
+	uint64_t value; /* of the words */
+	double percent;
 };
 
 /* Returns 0, or another number after it has printed the reason by cli_usage_error(). */
@@ -41,7 +45,7 @@ typedef int cli_option_call(void *value, const char *argument, bool negated);
 
 struct cli_word {
 	const char *name;
-	unsigned value;
+	uint64_t value;
 };
 
 /*
@@ -68,11 +72,13 @@ struct cli_option {
 	cli_option_set *set;
 	/* the words of the argument; the last name is NULL. Two words of a value are aliases */
 	const struct cli_word *words;
+	const struct cli_word *(*get_words)(void); /* instead of .words: of another table */
+	bool open;	     /* .words are not all that there are, so they are not checked */
 	const char *refusal; /* why there is no such option: it is an error */
 	/*
 	 * A row with a table stands for all of its rows, in whose state .at is added. .short_names:
-	 * those of its first rows, instead of their own; '-' is none. .help is that of its only
-	 * row.
+	 * those of its first rows, instead of their own; '-' is none. .help and
+	 * .set are those of its first row, if they are not NULL.
 	 */
 	const struct cli_option *table;
 	const char *short_names;
@@ -85,13 +91,16 @@ struct cli_option {
 	}
 
 /* The member of a struct that an option sets: its type chooses the kind. */
-#define CLI_SETS(type, member) \
-	.at = offsetof(type, member), .kind = _Generic(((type *)NULL)->member,             \
-						       bool: CLI_FLAG,                     \
-						       int: CLI_COUNT,                     \
-						       const char *: CLI_STRING,           \
-						       uint64_t: CLI_NUMBER,               \
-						       unsigned int: CLI_WORD)
+#define CLI_KIND_OF(value) \
+	_Generic((value),               \
+		bool: CLI_FLAG,         \
+		int: CLI_COUNT,         \
+		unsigned int: CLI_WORD, \
+		uint64_t: CLI_NUMBER,   \
+		double: CLI_PERCENT,    \
+		const char *: CLI_STRING)
+#define CLI_SETS(type, member_) \
+	.at = offsetof(type, member_), .kind = CLI_KIND_OF(((type *)NULL)->member_)
 
 /* A command, as its help describes it. */
 struct cli_usage {
@@ -129,14 +138,16 @@ enum { CLI_MAX_OPTIONS = 128 }; /* of a command */
 /* Copies the rows of a table and of the tables in it, without rows that stand for tables. Returns
  * their number. */
 size_t cli_options_list(const struct cli_option *table, struct cli_option options[CLI_MAX_OPTIONS]);
+/* Stores "a, b or c". mark: with "(default)" behind the word that --no-name sets. */
+void cli_options_put_words(const struct cli_word *words, bool mark, char *list, size_t size);
 /* Prints what --help prints. */
 void cli_options_print_help(const struct cli_usage *usage, const struct cli_option *options,
 			    size_t nr);
 /*
- * Finds a word of the list. Returns 0 and its value; or CLI_EXIT_USAGE after it has printed the
- * words, and the most similar one.
+ * Finds the word, or of CLI_BITS the words, of an argument. Returns 0 and the value; or
+ * CLI_EXIT_USAGE after it has printed the words, and the most similar one.
  */
-int cli_options_find_word(const char *command, const struct cli_option *option, const char *word,
-			  unsigned *value);
+int cli_options_find_words(const char *command, const struct cli_option *option, const char *text,
+			   uint64_t *value);
 
 #endif

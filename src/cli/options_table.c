@@ -10,7 +10,10 @@ static void put_row(struct cli_option *options, size_t *nr, const struct cli_opt
 {
 	assert(*nr < CLI_MAX_OPTIONS);
 	options[*nr] = *row;
-	options[(*nr)++].at += at;
+	options[*nr].at += at;
+	if (row->get_words)
+		options[*nr].words = row->get_words();
+	++*nr;
 }
 
 static void list_rows(const struct cli_option *table, size_t at, struct cli_option *options,
@@ -29,6 +32,8 @@ static void list_rows(const struct cli_option *table, size_t at, struct cli_opti
 				row->short_names[i] == '-' ? 0 : row->short_names[i];
 		if (row->help)
 			options[first].help = row->help;
+		if (row->set)
+			options[first].set = row->set;
 	}
 }
 
@@ -49,8 +54,7 @@ static bool is_listed(const struct cli_word *words, const struct cli_word *word)
 	return true;
 }
 
-/* Stores "a, b or c". mark: with "(default)" behind the word that --no-name sets. */
-static void list_words(const struct cli_word *words, bool mark, char *list, size_t size)
+void cli_options_put_words(const struct cli_word *words, bool mark, char *list, size_t size)
 {
 	const struct cli_word *last = words;
 	size_t used = 0;
@@ -68,8 +72,7 @@ static void list_words(const struct cli_word *words, bool mark, char *list, size
 						 mark && !word->value ? " (default)" : "");
 }
 
-int cli_options_find_word(const char *command, const struct cli_option *option, const char *word,
-			  unsigned *value)
+static int refuse_word(const char *command, const struct cli_option *option, const char *word)
 {
 	const char *similar = NULL;
 	unsigned least = strlen(word) < 5 ? 2 : 3;
@@ -78,20 +81,38 @@ int cli_options_find_word(const char *command, const struct cli_option *option, 
 	for (const struct cli_word *listed = option->words; listed->name; listed++) {
 		unsigned distance = perch__edit_distance(word, listed->name);
 
-		if (!strcmp(word, listed->name)) {
-			*value = listed->value;
-			return 0;
-		}
 		if (distance < least) {
 			least = distance;
 			similar = listed->name;
 		}
 	}
-	list_words(option->words, false, list, sizeof(list));
+	cli_options_put_words(option->words, false, list, sizeof(list));
 	return cli_usage_error(command, "%s%s '%s': expected %s%s%s%s", option->name ? "--" : "",
 			       option->name ? option->name : shown, word, list,
 			       similar ? "; did you mean " : "", similar ? similar : "",
 			       similar ? "?" : "");
+}
+
+int cli_options_find_words(const char *command, const struct cli_option *option, const char *text,
+			   uint64_t *value)
+{
+	const char *list = text;
+
+	for (*value = 0;; list++) {
+		size_t length = option->kind == CLI_BITS ? strcspn(list, ",") : strlen(list);
+		const struct cli_word *listed = option->words;
+		char word[64];
+
+		snprintf(word, sizeof(word), "%.*s", (int)length, list);
+		while (listed->name && strcmp(listed->name, word))
+			listed++;
+		if (!listed->name)
+			return refuse_word(command, option, word);
+		*value |= listed->value;
+		list += length;
+		if (!*list)
+			return 0;
+	}
 }
 
 /* Prints the name of an option, at most 30 columns wide or in a line of its own. */
@@ -126,8 +147,9 @@ void cli_options_print_help(const struct cli_usage *usage, const struct cli_opti
 		if (options[i].hidden)
 			continue;
 		put_name(&options[i]);
-		if (options[i].words)
-			list_words(options[i].words, true, words, sizeof(words));
+		if (options[i].words && !options[i].open)
+			cli_options_put_words(options[i].words, !options[i].not_negated, words,
+					      sizeof(words));
 		printf("%s%s%s\n", options[i].help, *words ? ": " : "", words);
 	}
 	printf("\nThe manual page is perch-%s(1).\n", usage->name);

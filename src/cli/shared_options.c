@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "color.h"
 #include "input/filter_options.h"
 #include "input/input.h"
-#include "terminal/pager.h"
-#include "shared_options.h"
 #include "input/switch_options.h"
 #include "perf/unsupported.h"
+#include "program/target.h"
+#include "shared_options.h"
+#include "terminal/pager.h"
 
 static int set_no_pager(const struct cli_given *given)
 {
@@ -189,5 +191,42 @@ const struct cli_option cli_unsupported_options[] = {
 	CLI_ROW(.name = "stitch-lbr", UNSUPPORTED(stitch_lbr), .hidden = true),
 	CLI_ROW(.name = "itrace", .argument = "OPTIONS", UNSUPPORTED(itrace), .attached = true,
 		.optional = true, .hidden = true),
+	{ 0 },
+};
+
+/* ---- how it is printed ---- */
+
+const struct cli_option cli_percentage_option[] = {
+	CLI_ROW(.name = "percentage", .argument = "OF",
+		.words = (const struct cli_word[]){ { "relative", true },
+						    { "absolute", false },
+						    { 0 } },
+		.help = "shares of all samples or of the selected ones"),
+	{ 0 },
+};
+
+const struct cli_option cli_color_option[] = {
+	CLI_ROW(.name = "stdio-color", .argument = "WHEN", .set = cli_set_color, .optional = true,
+		.words = (const struct cli_word[]){ { "always", CLI_COLOR_ALWAYS },
+						    { "never", CLI_COLOR_NEVER },
+						    { "auto", CLI_COLOR_AUTO },
+						    { 0 } },
+		.help = "colors of percentages"),
+	{ 0 },
+};
+
+/* ---- what is measured ---- */
+
+#define TARGET(member) CLI_SETS(struct cli_target, member)
+
+const struct cli_option cli_target_options[] = {
+	CLI_ROW(.letter = 'p', .name = "pid", .argument = "PID[,PID]", TARGET(pids),
+		.help = "running processes"),
+	CLI_ROW(.letter = 't', .name = "tid", .argument = "TID[,TID]", TARGET(tids),
+		.help = "running threads"),
+	CLI_ROW(.letter = 'a', .name = "all-cpus", TARGET(all_cpus),
+		.help = "everything on all CPUs"),
+	CLI_ROW(.letter = 'C', .name = "cpu", .argument = "CPUS", TARGET(cpu_list),
+		.help = "on these CPUs only: 0-2,5"),
 	{ 0 },
 };

@@ -26,6 +26,12 @@ extern const struct cli_option cli_full_source_path_option[];
 extern const struct cli_option cli_ns_option[];
 extern const struct cli_option cli_inline_option[]; /* the bool is "no inline" */
 
+/* How it is printed: bool. */
+extern const struct cli_option cli_percentage_option[];
+extern const struct cli_option cli_color_option[];
+
+extern const struct cli_option cli_target_options[]; /* what is measured: struct cli_target */
+
 /* Which samples: struct cli_filter. */
 extern const struct cli_option cli_filter_options[];	/* names: those of --comms, --dsos, --cpu */
 extern const struct cli_option cli_expression_option[]; /* for commands that print tracepoints */

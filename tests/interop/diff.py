@@ -231,7 +231,7 @@ def graphs():
     check("<-" not in done.stdout and "leaf" in done.stdout, "--graph-limit 100 prints no callers", done)
     for word in ("-1", "x", "101", ""):
         done = diff("--graph-limit", word, "before", "after")
-        check(done.returncode == 2 and "percentage points from 0 to 100" in done.stderr, "usage error: --graph-limit " + word, done)
+        check(done.returncode == 2 and "is not a percentage from 0 to 100" in done.stderr, "usage error: --graph-limit " + word, done)
 
 
 with tempfile.TemporaryDirectory() as directory:

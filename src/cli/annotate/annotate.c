@@ -10,15 +10,10 @@
 #include "browser/screen.h"
 #include "color.h"
 #include "options.h"
+#include "shared_options.h"
 #include "terminal/pager.h"
 
 #define COMMAND ANNOTATE_COMMAND
-
-const struct cli_usage cli_annotate_usage = {
-	.name = COMMAND,
-	.operands = "[OPTIONS] [SYMBOL]",
-	.summary = "Shows the instructions of functions with their samples.",
-};
 
 /* ---- functions as text or JSON ---- */
 
@@ -78,89 +73,38 @@ static int print_functions(struct annotate *annotate)
 
 /* ---- options ---- */
 
-static int set_percent_type(void *value, const char *argument, bool negated)
+/* The option with the name of a layout; its negation is one for the others. */
+static int set_layout(const struct cli_given *given)
 {
-	return annotate_style_set_percent_type(value, COMMAND, argument, negated);
-}
+	static const struct {
+		const char *name;
+		enum annotate_layout layout, other;
+	} layouts[] = {
+		{ "stdio", LAYOUT_STDIO, LAYOUT_STDIO2 },
+		{ "stdio2", LAYOUT_STDIO2, LAYOUT_STDIO },
+		{ "tui", LAYOUT_BROWSER, LAYOUT_STDIO2 },
+		{ "json", LAYOUT_JSON, LAYOUT_STDIO },
+	};
 
-static int set_syntax(void *value, const char *argument, bool negated)
-{
-	return annotate_style_set_syntax(value, COMMAND, argument, negated);
-}
-
-static int set_limit(void *value, const char *argument, bool negated)
-{
-	struct annotate *annotate = value;
-	char *end;
-
-	annotate->percent_limit = negated ? 0 : strtod(argument, &end);
-	if (!negated && (end == argument || *end ||
-			 !(annotate->percent_limit >= 0 && annotate->percent_limit <= 100)))
-		return cli_usage_error(COMMAND, "'%s' is not a percentage from 0 to 100", argument);
-	return 0;
-}
-
-static int set_layout(void *value, enum annotate_layout layout)
-{
-	((struct annotate *)value)->layout = layout;
-	return 0;
-}
-
-static int set_stdio(void *value, const char *argument, bool negated)
-{
-	(void)argument;
-	return set_layout(value, negated ? LAYOUT_STDIO2 : LAYOUT_STDIO);
-}
-
-static int set_stdio2(void *value, const char *argument, bool negated)
-{
-	(void)argument;
-	return set_layout(value, negated ? LAYOUT_STDIO : LAYOUT_STDIO2);
-}
-
-static int set_color(void *value, const char *argument, bool negated)
-{
-	return cli_set_color(&((struct annotate *)value)->color, COMMAND, argument, negated);
-}
-
-static int set_json(void *value, const char *argument, bool negated)
-{
-	(void)argument;
-	return set_layout(value, negated ? LAYOUT_STDIO : LAYOUT_JSON);
-}
-
-static int set_browser(void *value, const char *argument, bool negated)
-{
-	(void)argument;
-	return set_layout(value, negated ? LAYOUT_STDIO2 : LAYOUT_BROWSER);
-}
-
-static int set_inline(void *value, const char *argument, bool negated)
-{
-	(void)argument;
-	((struct annotate *)value)->filter.options.no_inline = negated;
+	for (size_t i = 0; i < CLI_NR(layouts); i++)
+		if (!strcmp(layouts[i].name, given->option->name))
+			((struct annotate *)given->state)->layout =
+				given->negated ? layouts[i].other : layouts[i].layout;
 	return 0;
 }
 
 /* EVENT:START:DSO, as the browser of a report passes it. */
-static int set_origin(void *value, const char *argument, bool negated)
+static int set_origin(const struct cli_given *given)
 {
-	struct annotate_origin *origin = value;
+	struct annotate_origin *origin = given->state;
 	int length = 0;
 
-	if (negated ||
-	    sscanf(argument, "%u:%" SCNx64 ":%n", &origin->event, &origin->start, &length) != 2 ||
+	if (sscanf(given->text, "%u:%" SCNx64 ":%n", &origin->event, &origin->start, &length) !=
+		    2 ||
 	    !length)
 		return cli_usage_error(COMMAND, "--origin: expected EVENT:START:DSO");
-	origin->dso = argument + length;
+	origin->dso = given->text + length;
 	return 0;
-}
-
-static int refuse_objdump(void *value, const char *argument, bool negated)
-{
-	(void)value, (void)argument, (void)negated;
-	return cli_usage_error(COMMAND, "no option --objdump: the library capstone finds the "
-					"instructions");
 }
 
 /* ---- the command ---- */
@@ -248,61 +192,11 @@ static struct annotate annotate = {
 	.input.command = COMMAND,
 };
 
-static const struct cli_option options[] = {
-	CLI_INPUT_OPTIONS(&annotate.input),
-	{ 's', "symbol", "SYMBOL", "the function to show, as the operand", CLI_STRING,
-	  &annotate.symbol, NULL, false, false },
-	{ 0, "stdio", NULL, "rows as those of objdump (the default, except on a terminal)",
-	  CLI_CALL, &annotate, set_stdio, false, false },
-	{ 0, "stdio2", NULL, "rows with labels and arrows", CLI_CALL, &annotate, set_stdio2, false,
-	  false },
-	{ 0, "tui", NULL, "a browser of functions (the default on a terminal)", CLI_CALL, &annotate,
-	  set_browser, false, false },
-	{ 0, "stdio-color", "WHEN", "colors of --stdio: always, never or auto (never)", CLI_CALL,
-	  &annotate, set_color, true, false },
-	{ 'j', "json", NULL, "print JSON: an object for each function, one in a line", CLI_CALL,
-	  &annotate, set_json, false, false },
-	{ 'l', "print-line", NULL, "sum up the samples of source lines, too", CLI_FLAG,
-	  &annotate.print_line, NULL, false, false },
-	{ 'P', "full-paths", NULL, "paths of files instead of their names", CLI_FLAG,
-	  &annotate.full_paths, NULL, false, false },
-	{ 'n', "show-nr-samples", NULL, "numbers of samples instead of percentages", CLI_FLAG,
-	  &annotate.show_samples, NULL, false, false },
-	{ 0, "show-total-period", NULL, "sums of periods instead of percentages", CLI_FLAG,
-	  &annotate.show_period, NULL, false, false },
-	ANNOTATE_STYLE_OPTIONS(&annotate.style, set_percent_type, set_syntax),
-	{ 0, "percent-limit", "P", "leave out functions below P percent of the event", CLI_CALL,
-	  &annotate, set_limit, false, false },
-	{ 0, "group", NULL, "show all events in columns; groups always are", CLI_FLAG,
-	  &annotate.group, NULL, false, false },
-	{ 0, "skip-missing", NULL, "say nothing about functions without instructions", CLI_FLAG,
-	  &annotate.skip_missing, NULL, false, false },
-	{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
-	  &annotate.input.options.symbols.kallsyms, NULL, false, false },
-	CLI_SYMBOL_OPTIONS(&annotate.input),
-	CLI_FILTER_OPTIONS(&annotate.filter, 0, 'd', 'C'),
-	{ 0, "inline", NULL, "find samples by the names of inlined functions, too (default)",
-	  CLI_CALL, &annotate, set_inline, false, false },
-	CLI_PARENT_OPTION(&annotate.filter, 0),
-	CLI_FILTER_EXPRESSION_OPTION(&annotate.filter),
-	{ 0, "origin", "EVENT:START:DSO", "", CLI_CALL, &annotate.origin, set_origin, false, true },
-	{ 'q', "quiet", NULL, "print no messages", CLI_FLAG, &annotate.quiet, NULL, false, false },
-	{ 'v', "verbose", NULL, "show the samples of each address first", CLI_COUNT,
-	  &annotate.input.verbose, NULL, false, false },
-	{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)COMMAND, cli_input_refuse_dump, false,
-	  true },
-	{ 0, "objdump", "PATH", "", CLI_CALL, NULL, refuse_objdump, false, true },
-	CLI_UNSUPPORTED_OPTIONS(&annotate.unsupported),
-	/* symbols of modules are always read */
-	{ 'm', "modules", NULL, "", CLI_FLAG, &annotate.modules, NULL, false, true },
-	CLI_NO_PAGER,
-};
-
 /* Parses the arguments. Returns 0 or the exit status. */
 static int parse_arguments(int argc, char **argv)
 {
-	const char *operand, *extra = cli_parse_operand(&cli_annotate_usage, options,
-							CLI_NR(options), argc, argv, &operand);
+	const char *operand, *extra = cli_options_parse_operand(&cli_annotate_usage, &annotate,
+								argc, argv, &operand);
 
 	if (cli_input_refuse_files(COMMAND, operand, extra, "a function with -s"))
 		return CLI_EXIT_USAGE;
@@ -319,6 +213,65 @@ static int parse_arguments(int argc, char **argv)
 	return set_symbol(&annotate, operand ? operand : annotate.symbol);
 }
 
+#define AT(member)   offsetof(struct annotate, member)
+#define SETS(member) CLI_SETS(struct annotate, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.letter = 's', .name = "symbol", .argument = "SYMBOL", SETS(symbol),
+		.help = "the function to show, as the operand"),
+	CLI_ROW(.name = "stdio", .set = set_layout,
+		.help = "rows as those of objdump (the default, except on a terminal)"),
+	CLI_ROW(.name = "stdio2", .set = set_layout, .help = "rows with labels and arrows"),
+	CLI_ROW(.name = "tui", .set = set_layout,
+		.help = "a browser of functions (the default on a terminal)"),
+	CLI_ROW(.table = cli_color_option, .at = AT(color), .help = "colors of --stdio"),
+	CLI_ROW(.letter = 'j', .name = "json", .set = set_layout,
+		.help = "print JSON: an object for each function, one in a line"),
+	CLI_ROW(.letter = 'l', .name = "print-line", SETS(print_line),
+		.help = "sum up the samples of source lines, too"),
+	CLI_ROW(.letter = 'P', .name = "full-paths", SETS(full_paths),
+		.help = "paths of files instead of their names"),
+	CLI_ROW(.letter = 'n', .name = "show-nr-samples", SETS(show_samples),
+		.help = "numbers of samples instead of percentages"),
+	CLI_ROW(.name = "show-total-period", SETS(show_period),
+		.help = "sums of periods instead of percentages"),
+	CLI_ROW(.table = annotate_style_options, .at = AT(style)),
+	CLI_ROW(.name = "percent-limit", .argument = "P", SETS(percent_limit),
+		.help = "leave out functions below P percent of the event"),
+	CLI_ROW(.name = "group", SETS(group),
+		.help = "show all events in columns; groups always are"),
+	CLI_ROW(.name = "skip-missing", SETS(skip_missing),
+		.help = "say nothing about functions without instructions"),
+	CLI_ROW(.table = cli_symbol_options, .at = AT(input)),
+	CLI_ROW(.table = cli_filter_options, .at = AT(filter), .short_names = "-dC"),
+	CLI_ROW(.table = cli_inline_option, .at = AT(no_inline),
+		.help = "find samples by the names of inlined functions, too (default)"),
+	CLI_ROW(.table = cli_parent_option, .at = AT(filter)),
+	CLI_ROW(.table = cli_expression_option, .at = AT(filter)),
+	CLI_ROW(.name = "origin", .argument = "EVENT:START:DSO", .at = AT(origin),
+		.set = set_origin, .not_negated = true, .hidden = true),
+	CLI_ROW(.letter = 'q', .name = "quiet", SETS(quiet), .help = "print no messages"),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(input.verbose),
+		.help = "show the samples of each address first"),
+	CLI_ROW(.table = cli_refused_dump_option),
+	CLI_ROW(.name = "objdump", .argument = "PATH",
+		.refusal = "no option --objdump: the library capstone finds the instructions",
+		.hidden = true),
+	CLI_ROW(.table = cli_unsupported_options, .at = AT(unsupported)),
+	/* symbols of modules are always read */
+	CLI_ROW(.table = cli_modules_option),
+	CLI_ROW(.table = cli_no_pager_option),
+	{ 0 },
+};
+
+const struct cli_usage cli_annotate_usage = {
+	.name = COMMAND,
+	.operands = "[OPTIONS] [SYMBOL]",
+	.summary = "Shows the instructions of functions with their samples.",
+	.options = options,
+};
+
 int perch_cmd_annotate(int argc, char **argv)
 {
 	int status;
@@ -330,6 +283,7 @@ int perch_cmd_annotate(int argc, char **argv)
 	if (status)
 		return status;
 	/* only sampled addresses are counted */
+	annotate.filter.options.no_inline = annotate.no_inline;
 	annotate.input.options.keep_stacks = !annotate.filter.options.parent;
 	annotate.sources.prefix = annotate.style.prefix;
 	annotate.sources.strip = annotate.style.strip;

@@ -68,6 +68,7 @@ struct annotate {
 	bool color; /* --stdio-color */
 	struct annotate_style style;
 	double percent_limit;
+	bool no_inline;
 	struct source_text sources;
 	const struct perch_file_event *events;
 	size_t nr_events;

@@ -427,9 +427,9 @@ static void change_view(struct functions *functions, int key)
 		return;
 	}
 	if (key == 'p') {
-		annotate->style.global = !annotate->style.global;
+		annotate->style.percent_type ^= ANNOTATE_GLOBAL;
 	} else if (key == 'B') {
-		annotate->style.hits = !annotate->style.hits;
+		annotate->style.percent_type ^= ANNOTATE_HITS;
 	} else if (annotate->show_period) {
 		annotate->show_period = false;
 		annotate->show_samples = true;

@@ -50,10 +50,12 @@ static void set_sums(struct listing *listing)
 double listing_percent(const struct listing *listing, const struct annotate_sum *sum, size_t column)
 {
 	const struct annotate *annotate = listing->annotate;
-	const struct annotate_sum *all = annotate->style.global ? &listing->total[column]
-								: &listing->sum[column];
-	uint64_t whole = annotate->style.hits ? all->samples : all->period;
-	uint64_t part = annotate->style.hits ? sum[column].samples : sum[column].period;
+	const struct annotate_sum *all = annotate->style.percent_type & ANNOTATE_GLOBAL
+						 ? &listing->total[column]
+						 : &listing->sum[column];
+	uint64_t whole = annotate->style.percent_type & ANNOTATE_HITS ? all->samples : all->period;
+	uint64_t part = annotate->style.percent_type & ANNOTATE_HITS ? sum[column].samples
+								     : sum[column].period;
 
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
@@ -304,9 +306,11 @@ void annotate_put_events(FILE *out, const struct annotate *annotate,
 
 const char *annotate_percent_type(const struct annotate *annotate)
 {
-	return annotate->style.global ? annotate->style.hits ? "global hits" : "global period"
-	       : annotate->style.hits ? "local hits"
-				      : "local period";
+	return annotate->style.percent_type & ANNOTATE_GLOBAL
+		       ? annotate->style.percent_type & ANNOTATE_HITS ? "global hits"
+								      : "global period"
+	       : annotate->style.percent_type & ANNOTATE_HITS ? "local hits"
+							      : "local period";
 }
 
 static void put_address(FILE *out, const struct listing *listing, uint64_t address)

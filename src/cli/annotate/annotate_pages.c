@@ -79,7 +79,7 @@ double annotate_pages_share(const struct annotate *annotate, const struct annota
 			period += function->point[i].period;
 		}
 	perch_annotation_get_total(annotate->annotation, page->columns.event[0], &total);
-	if (annotate->style.hits)
+	if (annotate->style.percent_type & ANNOTATE_HITS)
 		return samples ? 100.0 * (double)samples / (double)total.samples : 0;
 	return period ? 100.0 * (double)period / (double)total.period : 0;
 }

@@ -1,47 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <string.h>
 
 #include "annotate_style.h"
 
-int annotate_style_set_percent_type(struct annotate_style *style, const char *command,
-				    const char *argument, bool negated)
-{
-	static const char *const types[] = { "local-period", "local-hits", "global-period",
-					     "global-hits" };
+static const struct cli_word percent_types[] = {
+	{ "local-period", 0 },
+	{ "local-hits", ANNOTATE_HITS },
+	{ "global-period", ANNOTATE_GLOBAL },
+	{ "global-hits", ANNOTATE_GLOBAL | ANNOTATE_HITS },
+	{ 0 },
+};
 
-	if (negated)
-		argument = types[0];
-	for (size_t i = 0; i < CLI_NR(types); i++) {
-		if (strcmp(types[i], argument))
-			continue;
-		style->percent_type = argument;
-		style->global = i >= 2;
-		style->hits = i & 1;
-		return 0;
-	}
-	return cli_usage_error(command,
-			       "--percent-type '%s': expected local-period, local-hits, "
-			       "global-period or global-hits",
-			       argument);
-}
+static const struct cli_word syntaxes[] = {
+	{ "intel", true },
+	{ "att", false },
+	{ 0 },
+};
 
-int annotate_style_set_syntax(struct annotate_style *style, const char *command,
-			      const char *argument, bool negated)
-{
-	if (!negated && strcmp(argument, "intel") && strcmp(argument, "att"))
-		return cli_usage_error(command, "-M '%s': expected intel or att", argument);
-	style->syntax = negated ? NULL : argument;
-	style->intel = style->syntax && !strcmp(argument, "intel");
-	return 0;
-}
+#define SETS(member) CLI_SETS(struct annotate_style, member)
 
-int annotate_style_set_source(void *style, const char *argument, bool negated)
-{
-	(void)argument;
-	((struct annotate_style *)style)->no_source = negated;
-	return 0;
-}
+const struct cli_option annotate_style_options[] = {
+	CLI_ROW(.name = "percent-type", .argument = "TYPE", SETS(percent_type),
+		.words = percent_types, .help = "what 100 % of annotate is"),
+	CLI_ROW(.letter = 'M', .name = "disassembler-style", .argument = "SYNTAX", SETS(intel),
+		.words = syntaxes, .help = "syntax of x86"),
+	CLI_ROW(.name = "asm-raw", SETS(asm_raw), .help = "show the bytes of instructions"),
+	CLI_ROW(.name = "source", SETS(no_source), .inverted = true,
+		.help = "show source lines between instructions (default)"),
+	CLI_ROW(.name = "prefix", .argument = "DIR", SETS(prefix),
+		.help = "directory to put before the paths of source files"),
+	CLI_ROW(.name = "prefix-strip", .argument = "N", SETS(strip),
+		.help = "first remove N directories of these paths"),
+	{ 0 },
+};
 
 int annotate_style_check(const struct annotate_style *style, const char *command)
 {
@@ -56,8 +47,8 @@ size_t annotate_style_arguments(struct annotate_style *style,
 	const struct {
 		const char *name, *value;
 	} options[] = {
-		{ "--percent-type", style->percent_type },
-		{ "--disassembler-style", style->syntax },
+		{ "--percent-type", percent_types[style->percent_type].name },
+		{ "--disassembler-style", style->intel ? "intel" : "att" },
 		{ "--prefix", style->prefix },
 		{ "--prefix-strip", style->strip ? style->strip_text : NULL },
 	};

@@ -9,14 +9,9 @@
 #include "input/filter_options.h"
 #include "input/input.h"
 #include "options.h"
+#include "shared_options.h"
 
 #define COMMAND "export"
-
-const struct cli_usage cli_export_usage = {
-	.name = COMMAND,
-	.operands = "--format FORMAT [OPTIONS]",
-	.summary = "Writes a recording in the format of another tool.",
-};
 
 struct export
 {
@@ -27,95 +22,42 @@ struct export
 	const char *output; /* of -o; NULL or "-": standard output */
 	const char *event;  /* of --event; NULL: the one with the most samples, or all */
 	bool no_inline, pid, tid, addresses;
-	bool mark[3]; /* by mark_names */
+	uint64_t marks; /* of --mark */
 };
 
-/* Returns the names of the formats: "folded, firefox or json". */
-static const char *format_names(void)
+/* The words of --format, with the index of the format. */
+static const struct cli_word *format_words(void)
 {
-	static char text[128];
-	size_t nr, used = 0, last = 0;
+	static struct cli_word words[16];
+	size_t nr, used = 0;
 	const struct perch_export_format_info *info = perch_export_formats(&nr);
 
-	for (size_t i = 0; i < nr; i++)
-		last = info[i].flame_graph ? last : i;
-	for (size_t i = 0; i <= last && used < sizeof(text); i++)
+	for (size_t i = 0; i < nr && used < CLI_NR(words) - 1; i++)
 		if (!info[i].flame_graph)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
-						 !used	    ? ""
-						 : i < last ? ", "
-							    : " or ",
-						 info[i].name);
-	return text;
+			words[used++] = (struct cli_word){ info[i].name, i };
+	return words;
 }
 
-static int set_format(void *export, const char *argument, bool negated)
+static int set_format(const struct cli_given *given)
 {
+	struct export *export = given->state;
 	size_t nr;
-	const struct perch_export_format_info *info = perch_export_formats(&nr);
 
-	(void)negated;
-	for (size_t i = 0; i < nr; i++) {
-		if (!info[i].flame_graph && !strcmp(info[i].name, argument)) {
-			((struct export *)export)->info = &info[i];
-			((struct export *)export)->format = (enum perch_export_format)i;
-			return 0;
-		}
-	}
-	cli_usage_error(COMMAND, "unknown format '%s'; expected %s", argument, format_names());
-	return -EINVAL;
-}
-
-static int set_inline(void *export, const char *argument, bool negated)
-{
-	(void)argument;
-	((struct export *)export)->no_inline = negated;
+	export->format = (enum perch_export_format)given->value;
+	export->info = &perch_export_formats(&nr)[given->value];
 	return 0;
 }
 
-enum { MARK_KERNEL, MARK_INLINED, MARK_JIT };
-
-static const char *const mark_names[] = { "kernel", "inline", "jit" };
-
-/* Sets the marks of a list such as "kernel,inline". */
-static int set_marks(void *export, const char *argument, bool negated)
-{
-	bool *mark = ((struct export *)export)->mark;
-
-	(void)negated;
-	for (const char *at = argument;; at++) {
-		size_t length = strcspn(at, ","), found = 0;
-
-		for (size_t i = 0; i < CLI_NR(mark_names); i++) {
-			bool same = strlen(mark_names[i]) == length &&
-				    !strncmp(at, mark_names[i], length);
-
-			if (same || (length == 3 && !strncmp(at, "all", 3))) {
-				mark[i] = true;
-				found++;
-			}
-		}
-		if (!found) {
-			cli_usage_error(
-				COMMAND,
-				"--mark: unknown kind '%.*s'; expected kernel, inline, jit or all",
-				(int)length, at);
-			return -EINVAL;
-		}
-		at += length;
-		if (!*at)
-			return 0;
-	}
-}
+enum { MARK_KERNEL = 1, MARK_INLINED = 2, MARK_JIT = 4 };
 
 static int run_export(struct export *export)
 {
 	struct perch_export_options options = {
 		.pid = export->pid,
 		.tid = export->tid,
-		.mark_kernel = export->mark[MARK_KERNEL],
-		.mark_inlined = export->mark[MARK_INLINED],
-		.mark_jit = export->mark[MARK_JIT],
+		.mark_kernel = export->marks & MARK_KERNEL,
+		.mark_inlined = export->marks & MARK_INLINED,
+		.mark_jit = export->marks & MARK_JIT,
 		.no_inline = export->no_inline,
 		.addresses = export->addresses,
 		.event = export->event,
@@ -141,48 +83,64 @@ static int run_export(struct export *export)
 	return status;
 }
 
+static const struct cli_word marks[] = {
+	{ "kernel", MARK_KERNEL },
+	{ "inline", MARK_INLINED },
+	{ "jit", MARK_JIT },
+	{ "all", MARK_KERNEL | MARK_INLINED | MARK_JIT },
+	{ 0 },
+};
+
+#define AT(member)   offsetof(struct export, member)
+#define SETS(member) CLI_SETS(struct export, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.letter = 'F', .name = "format", .argument = "FORMAT", .set = set_format,
+		.get_words = format_words, .not_negated = true, .help = "the format"),
+	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(output),
+		.help = "the file to write (standard output)"),
+	CLI_ROW(.table = cli_filter_options, .at = AT(filter), .short_names = "cdC"),
+	CLI_ROW(.table = cli_expression_option, .at = AT(filter)),
+	CLI_ROW(.table = cli_parent_option, .at = AT(filter), .short_names = "p"),
+	CLI_ROW(.table = cli_function_options, .at = AT(filter)),
+	CLI_ROW(.table = cli_max_stack_option, .at = AT(filter)),
+	CLI_ROW(.table = cli_ignore_callees_option, .at = AT(input.options.ignore_callees)),
+	CLI_ROW(.table = cli_symbol_options, .at = AT(input)),
+	CLI_ROW(.table = cli_input_verbose_option, .at = AT(input)),
+	CLI_ROW(.table = cli_inline_option, .at = AT(no_inline)),
+	CLI_ROW(.table = cli_event_option, .at = AT(event)),
+	CLI_ROW(.name = "with-pid", SETS(pid), .help = "folded: begin with NAME-PID"),
+	CLI_ROW(.name = "with-tid", SETS(tid), .help = "folded: begin with NAME-PID/TID"),
+	CLI_ROW(.name = "addresses", SETS(addresses),
+		.help = "pprof: a location for each address, for -disasm; larger files"),
+	CLI_ROW(.name = "mark", .argument = "KINDS", .at = AT(marks), .kind = CLI_BITS,
+		.words = marks,
+		.help = "folded: mark functions of these kinds as _[k], _[i] and _[j]"),
+	{ 0 },
+};
+
+const struct cli_usage cli_export_usage = {
+	.name = COMMAND,
+	.operands = "--format FORMAT [OPTIONS]",
+	.summary = "Writes a recording in the format of another tool.",
+	.options = options,
+};
+
 int perch_cmd_export(int argc, char **argv)
 {
 	static struct export export = { .input.command = COMMAND };
-	char format_help[192];
-	const struct cli_option options[] = {
-		{ 'F', "format", "FORMAT", format_help, CLI_CALL, &export, set_format, false,
-		  false },
-		CLI_INPUT_OPTIONS(&export.input),
-		{ 'o', "output", "FILE", "the file to write (standard output)", CLI_STRING,
-		  &export.output, NULL, false, false },
-		CLI_FILTER_OPTIONS(&export.filter, 'c', 'd', 'C'),
-		CLI_FILTER_EXPRESSION_OPTION(&export.filter),
-		CLI_PARENT_OPTION(&export.filter, 'p'),
-		CLI_FUNCTION_OPTIONS(&export.filter),
-		CLI_CHAIN_OPTIONS(&export.filter, &export.input.options.ignore_callees),
-		CLI_SYMBOL_OPTIONS(&export.input),
-		CLI_INPUT_VERBOSE_OPTION(&export.input),
-		{ 0, "kallsyms", "FILE", "kernel symbols from this file", CLI_STRING,
-		  &export.input.options.symbols.kallsyms, NULL, false, false },
-		{ 0, "inline", NULL, "inlined functions are frames (default)", CLI_CALL, &export,
-		  set_inline, false, false },
-		CLI_EVENT_OPTION(&export.event),
-		{ 0, "with-pid", NULL, "folded: begin with NAME-PID", CLI_FLAG, &export.pid, NULL,
-		  false, false },
-		{ 0, "with-tid", NULL, "folded: begin with NAME-PID/TID", CLI_FLAG, &export.tid,
-		  NULL, false, false },
-		{ 0, "addresses", NULL,
-		  "pprof: a location for each address, for -disasm; larger files", CLI_FLAG,
-		  &export.addresses, NULL, false, false },
-		{ 0, "mark", "KINDS",
-		  "folded: mark functions of these kinds: kernel (_[k]), inline (_[i]), jit (_[j]), all",
-		  CLI_CALL, &export, set_marks, false, false },
-	};
+	char formats[128];
 	int next, status;
 
-	snprintf(format_help, sizeof(format_help), "the format: %s", format_names());
-	next = cli_parse(&cli_export_usage, options, CLI_NR(options), argc, argv);
+	next = cli_options_parse(&cli_export_usage, &export, argc, argv);
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
-	if (!export.info)
-		return cli_usage_error(COMMAND, "--format is missing; expected %s", format_names());
+	if (!export.info) {
+		cli_options_put_words(format_words(), false, formats, sizeof(formats));
+		return cli_usage_error(COMMAND, "--format is missing; expected %s", formats);
+	}
 	if (export.info->binary && !export.output && isatty(STDOUT_FILENO))
 		return cli_usage_error(COMMAND,
 				       "%s is binary and standard output is a terminal; "

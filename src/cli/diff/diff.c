@@ -6,16 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/edit_distance.h"
 #include "diff.h"
 #include "names.h"
+#include "shared_options.h"
 #include "terminal/pager.h"
-
-const struct cli_usage cli_diff_usage = {
-	.name = DIFF_COMMAND,
-	.operands = "[OPTIONS] [BASELINE] [FILE...]",
-	.summary = "Compares the profiles of two or more perf.data files.",
-};
 
 #define GRAPH_LIMIT 0.5 /* percentage points */
 
@@ -48,13 +42,11 @@ static int refuse_key(const char *name, size_t length)
 	return cli_refuse_name(DIFF_COMMAND, "-s", &names, name, length);
 }
 
-static int set_keys(void *value, const char *argument, bool negated)
+static int set_keys(const struct cli_given *given)
 {
-	struct diff *diff = value;
-	const char *at = argument;
+	struct diff *diff = given->state;
+	const char *at = given->text;
 
-	if (negated)
-		return cli_usage_error(DIFF_COMMAND, "--sort cannot be negated");
 	for (diff->nr_keys = 0;; at++) {
 		size_t length = strcspn(at, ",");
 		const struct perch_column *key = find_key(at, length);
@@ -86,11 +78,12 @@ static int set_keys(void *value, const char *argument, bool negated)
 	}
 }
 
-static const char *const methods[] = {
-	[DIFF_DELTA] = "delta",
-	[DIFF_DELTA_ABS] = "delta-abs",
-	[DIFF_RATIO] = "ratio",
-	[DIFF_WDIFF] = "wdiff",
+static const struct cli_word methods[] = {
+	{ "delta", DIFF_DELTA },
+	{ "delta-abs", DIFF_DELTA_ABS },
+	{ "ratio", DIFF_RATIO },
+	{ "wdiff", DIFF_WDIFF },
+	{ 0 },
 };
 
 static int set_weights(struct diff *diff, const char *argument)
@@ -112,76 +105,45 @@ static int set_weights(struct diff *diff, const char *argument)
 			       "wdiff:1,2; each is a number of 64 bits other than 0");
 }
 
-static int set_method(void *value, const char *argument, bool negated)
+static int set_method(const struct cli_given *given)
 {
-	struct diff *diff = value;
-	size_t length = negated ? 0 : strcspn(argument, ":"), near = DIFF_DELTA_ABS;
-	unsigned least = 3;
+	struct diff *diff = given->state;
+	size_t length = given->negated ? 0 : strcspn(given->text, ":");
+	uint64_t method = DIFF_DELTA_ABS;
 	char name[16];
 
-	diff->method = DIFF_DELTA_ABS;
-	if (negated)
-		return 0;
-	snprintf(name, sizeof(name), "%.*s", (int)length, argument);
-	for (size_t i = 0; i < CLI_NR(methods); i++) {
-		unsigned distance = perch__edit_distance(name, methods[i]);
-
-		if (!strcmp(name, methods[i]) && (i == DIFF_WDIFF || !argument[length])) {
-			diff->method = i;
-			return i == DIFF_WDIFF ? set_weights(diff, argument + length) : 0;
-		}
-		if (distance < least) {
-			least = distance;
-			near = i;
-		}
-	}
+	snprintf(name, sizeof(name), "%.*s", (int)length, given->negated ? "" : given->text);
 	if (!strcmp(name, "cycles"))
 		return cli_usage_error(
 			DIFF_COMMAND,
 			"-c cycles: the cycles of basic blocks are not compared; "
 			"'perch report --total-cycles' prints those of one recording");
-	return cli_usage_error(
-		DIFF_COMMAND,
-		"-c '%s': expected delta, delta-abs, ratio or wdiff:WEIGHT,WEIGHT%s%s%s", argument,
-		least < 3 ? "; did you mean " : "", least < 3 ? methods[near] : "",
-		least < 3 ? "?" : "");
+	if (!given->negated &&
+	    cli_options_find_words(DIFF_COMMAND, given->option,
+				   strncmp(name, "wdiff", 6) ? given->text : name, &method))
+		return CLI_EXIT_USAGE;
+	diff->method = (enum diff_method)method;
+	return method == DIFF_WDIFF ? set_weights(diff, given->text + length) : 0;
 }
 
-static int set_separator(void *value, const char *argument, bool negated)
+static int set_separator(const struct cli_given *given)
 {
-	struct diff *diff = value;
+	struct diff *diff = given->state;
+	const char *text = given->negated ? "" : given->text;
 
-	if (!negated && (strlen(argument) != 1 || *argument == '.') && strcmp(argument, "\\t"))
+	if (!given->negated && (strlen(text) != 1 || *text == '.') && strcmp(text, "\\t"))
 		return cli_usage_error(DIFF_COMMAND,
-				       "-t needs one character that is not a dot, not '%s'",
-				       argument);
-	diff->separator = negated ? 0 : *argument == '\\' && argument[1] ? '\t' : *argument;
+				       "-t needs one character that is not a dot, not '%s'", text);
+	diff->separator = *text == '\\' && text[1] ? '\t' : *text;
 	return 0;
 }
 
-static int set_graph_limit(void *value, const char *argument, bool negated)
+static int set_graph_limit(const struct cli_given *given)
 {
-	struct diff *diff = value;
-	char *end = NULL;
+	struct diff *diff = given->state;
 
 	diff->graph = true;
-	diff->graph_limit = negated ? GRAPH_LIMIT : strtod(argument, &end);
-	if (negated ||
-	    (end > argument && !*end && diff->graph_limit >= 0 && diff->graph_limit <= 100))
-		return 0;
-	return cli_usage_error(
-		DIFF_COMMAND,
-		"--graph-limit '%s': expected percentage points from 0 to 100, as 0.5", argument);
-}
-
-static int set_percentage(void *value, const char *argument, bool negated)
-{
-	struct diff *diff = value;
-
-	diff->relative = !negated && !strcmp(argument, "relative");
-	if (!negated && !diff->relative && strcmp(argument, "absolute"))
-		return cli_usage_error(
-			DIFF_COMMAND, "--percentage '%s': expected relative or absolute", argument);
+	diff->graph_limit = given->negated ? GRAPH_LIMIT : given->percent;
 	return 0;
 }
 
@@ -214,29 +176,6 @@ static int set_files(struct diff *diff, char *const *files, size_t nr)
 				       "file)",
 				       diff->order, diff->nr_files - 1);
 	return 0;
-}
-
-/* Parses options before and behind the names of files. Returns 0 or the exit status. */
-static int parse_arguments(struct diff *diff, const struct cli_option *options, size_t nr_options,
-			   int argc, char **argv)
-{
-	char *files[DIFF_MAX_FILES];
-	bool all = false;
-	size_t nr = 0;
-
-	for (int at = 0; at < argc; at--) {
-		at += cli_parse(&cli_diff_usage, options, nr_options, argc - at, argv + at);
-		all |= !strcmp(argv[at - 1], "--");
-		for (; at < argc && (all || argv[at][0] != '-' || !argv[at][1]); at++) {
-			if (nr == DIFF_MAX_FILES)
-				return cli_usage_error(DIFF_COMMAND, "expected at most %d files",
-						       DIFF_MAX_FILES);
-			files[nr++] = argv[at];
-		}
-		if (at == argc)
-			break;
-	}
-	return set_files(diff, files, nr);
 }
 
 /* As in perf, a column is left out if a filter permits only one text in it, unless no other one
@@ -280,61 +219,91 @@ static int run_diff(struct diff *diff)
 	return cli_check_stdout(DIFF_COMMAND, 0) ? CLI_EXIT_FAILURE : status;
 }
 
+struct diff_command {
+	struct diff diff;
+	struct cli_filter filter;
+};
+
+#define AT(member)   offsetof(struct diff_command, member)
+#define SETS(member) CLI_SETS(struct diff_command, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.letter = 'c', .name = "compute", .argument = "METHOD", .at = AT(diff),
+		.set = set_method, .words = methods, .open = true,
+		.help = "what is compared: delta, delta-abs (default), ratio or wdiff:WEIGHT,WEIGHT"),
+	CLI_ROW(.letter = 's', .name = "sort", .argument = "KEYS", .at = AT(diff), .set = set_keys,
+		.not_negated = true, .help = "keys that rows have in common (dso,sym)"),
+	CLI_ROW(.letter = 'o', .name = "order", .argument = "N", SETS(diff.order),
+		.help = "sort by what is compared for file N (1), 0 by the share in the baseline"),
+	CLI_ROW(.letter = 'b', .name = "baseline-only", SETS(diff.baseline_only),
+		.help = "only rows of the baseline that another file has"),
+	CLI_ROW(.letter = 'p', .name = "period", SETS(diff.show_period),
+		.help = "print the periods, too"),
+	CLI_ROW(.letter = 'F', .name = "formula", SETS(diff.show_formula),
+		.help = "print how the difference is computed"),
+	CLI_ROW(.letter = 'g', .name = "call-graph", SETS(diff.graph),
+		.help = "print the callers of each row that have changed"),
+	CLI_ROW(.name = "graph-limit", .argument = "POINTS", .at = AT(diff), .kind = CLI_PERCENT,
+		.set = set_graph_limit,
+		.help = "with -g, only callers that have changed by these percentage points (0.5)"),
+	CLI_ROW(.letter = 't', .name = "field-separator", .argument = "CHARACTER", .at = AT(diff),
+		.set = set_separator,
+		.help = "print this character between columns, without padding"),
+	CLI_ROW(.table = cli_filter_options, .at = AT(filter), .short_names = "Cd-"),
+	CLI_ROW(.table = cli_percentage_option, .at = AT(diff.relative)),
+	CLI_ROW(.table = cli_symbol_options, .at = AT(diff.input)),
+	CLI_ROW(.letter = 'f', .name = "force", SETS(diff.input.force),
+		.help = "read files of another user, too"),
+	CLI_ROW(.letter = 'q', .name = "quiet", SETS(diff.quiet), .help = "print only rows"),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(diff.verbose),
+		.help = "print the names of the files"),
+	CLI_ROW(.table = cli_modules_option),
+	CLI_ROW(.table = cli_refused_dump_option),
+	CLI_ROW(.table = cli_no_pager_option),
+	{ 0 },
+};
+
+const struct cli_usage cli_diff_usage = {
+	.name = DIFF_COMMAND,
+	.operands = "[OPTIONS] [BASELINE] [FILE...]",
+	.summary = "Compares the profiles of two or more perf.data files.",
+	.options = options,
+};
+
+/* Parses options before and behind the names of files. Returns 0 or the exit status. */
+static int parse_arguments(struct diff_command *command, int argc, char **argv)
+{
+	char *files[DIFF_MAX_FILES];
+	bool all = false;
+	size_t nr = 0;
+
+	for (int at = 0; at < argc; at--) {
+		at += cli_options_parse(&cli_diff_usage, command, argc - at, argv + at);
+		all |= !strcmp(argv[at - 1], "--");
+		for (; at < argc && (all || argv[at][0] != '-' || !argv[at][1]); at++) {
+			if (nr == DIFF_MAX_FILES)
+				return cli_usage_error(DIFF_COMMAND, "expected at most %d files",
+						       DIFF_MAX_FILES);
+			files[nr++] = argv[at];
+		}
+		if (at == argc)
+			break;
+	}
+	return set_files(&command->diff, files, nr);
+}
+
 int perch_cmd_diff(int argc, char **argv)
 {
-	static struct diff diff = { .input.command = DIFF_COMMAND,
-				    .method = DIFF_DELTA_ABS,
-				    .graph_limit = GRAPH_LIMIT,
-				    .order = 1 };
-	static struct cli_filter filter;
-	bool modules = false;
-	const struct cli_option options[] = {
-		{ 'c', "compute", "METHOD",
-		  "what is compared: delta, delta-abs, ratio, wdiff:WEIGHT,WEIGHT (delta-abs)",
-		  CLI_CALL, &diff, set_method, false, false },
-		{ 's', "sort", "KEYS", "keys that rows have in common (dso,sym)", CLI_CALL, &diff,
-		  set_keys, false, false },
-		{ 'o', "order", "N",
-		  "sort by what is compared for file N (1), 0 by the share in the baseline",
-		  CLI_NUMBER, &diff.order, NULL, false, false },
-		{ 'b', "baseline-only", NULL, "only rows of the baseline that another file has",
-		  CLI_FLAG, &diff.baseline_only, NULL, false, false },
-		{ 'p', "period", NULL, "print the periods, too", CLI_FLAG, &diff.show_period, NULL,
-		  false, false },
-		{ 'F', "formula", NULL, "print how the difference is computed", CLI_FLAG,
-		  &diff.show_formula, NULL, false, false },
-		{ 'g', "call-graph", NULL, "print the callers of each row that have changed",
-		  CLI_FLAG, &diff.graph, NULL, false, false },
-		{ 0, "graph-limit", "POINTS",
-		  "with -g, only callers that have changed by these percentage points (0.5)",
-		  CLI_CALL, &diff, set_graph_limit, false, false },
-		{ 't', "field-separator", "CHARACTER",
-		  "print this character between columns, without padding", CLI_CALL, &diff,
-		  set_separator, false, false },
-		CLI_FILTER_OPTIONS(&filter, 'C', 'd', 0),
-		{ 0, "percentage", "OF",
-		  "shares of all samples (absolute, the default) or of matching ones (relative)",
-		  CLI_CALL, &diff, set_percentage, false, false },
-		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
-		  &diff.input.options.symbols.kallsyms, NULL, false, false },
-		CLI_SYMBOL_OPTIONS(&diff.input),
-		{ 'f', "force", NULL, "read files of another user, too", CLI_FLAG,
-		  &diff.input.force, NULL, false, false },
-		{ 'q', "quiet", NULL, "print only rows", CLI_FLAG, &diff.quiet, NULL, false,
-		  false },
-		{ 'v', "verbose", NULL, "print the names of the files", CLI_COUNT, &diff.verbose,
-		  NULL, false, false },
-		/* symbols of modules are always read */
-		{ 'm', "modules", NULL, "", CLI_FLAG, &modules, NULL, false, true },
-		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, (void *)DIFF_COMMAND,
-		  cli_input_refuse_dump, false, true },
-		CLI_NO_PAGER,
-	};
+	static struct diff_command command = { .diff = { .input.command = DIFF_COMMAND,
+							 .method = DIFF_DELTA_ABS,
+							 .graph_limit = GRAPH_LIMIT,
+							 .order = 1 } };
+	struct diff *diff = &command.diff;
 	int status;
 
-	set_keys(&diff, "dso,sym", false);
-	status = parse_arguments(&diff, options, CLI_NR(options), argc, argv);
-	diff.filter = filter.options;
-	diff.input.options.keep_stacks = !diff.graph; /* only call graphs need them unwound */
-	return status ? status : run_diff(&diff);
+	set_keys(&(struct cli_given){ .state = diff, .text = "dso,sym" });
+	status = parse_arguments(&command, argc, argv);
+	diff->filter = command.filter.options;
+	diff->input.options.keep_stacks = !diff->graph; /* only call graphs need them unwound */
+	return status ? status : run_diff(diff);
 }

@@ -94,7 +94,7 @@ struct record_options {
 	enum perch_recorder_map_ids map_ids;
 	bool latency;	     /* context switches, for latencies */
 	bool inherit_chosen; /* by -i or --inherit */
-	bool no_inherit, quiet, no_build_ids, no_cache, ignored;
+	bool no_inherit, quiet, no_build_ids, no_cache;
 	bool per_thread; /* a ring of each thread, not of each CPU */
 	bool dry_run;
 	int realtime; /* -r: the priority of the recorder; 0: as it is */
@@ -177,14 +177,13 @@ int record_check_samples(const struct record_options *options);
 void record_choose_inherit(struct record_options *options);
 void record_clear_options(struct record_options *options);
 
-/* Of -g, and below of -i: set members of a struct record_options. */
-int record_set_default_call_graph(void *options, const char *text, bool negated);
-int record_set_no_inherit(void *options, const char *text, bool negated);
+/* The options about events and targets, also of perch top. */
+extern const struct cli_option record_event_options[];
+int record_set_default_call_graph(const struct cli_given *given);
 
 /* ---- record_arguments.c: each sets members of a struct record_options ---- */
 
-/* 0, or a negative errno after it has printed an error. */
-int record_set_call_graph(void *options, const char *text, bool negated);
+int record_set_call_graph(const struct cli_given *given);
 
 /* ---- record_defaults.c ---- */
 
@@ -192,20 +191,20 @@ int record_set_call_graph(void *options, const char *text, bool negated);
 int record_set_defaults(struct record_options *options);
 /* False if the variable is one of a recording that cannot have the value. */
 bool record_takes_variable(const char *name, const char *value);
-int record_set_period(void *options, const char *text, bool negated);
-int record_set_pages(void *options, const char *text, bool negated);
-int record_set_cgroups(void *options, const char *text, bool negated);
-int record_set_clock(void *options, const char *text, bool negated);
-int record_set_branches(void *options, const char *text, bool negated);
-int record_set_any_branch(void *options, const char *text, bool negated);
-int record_set_user_registers(void *options, const char *text, bool negated);
-int record_set_intr_registers(void *options, const char *text, bool negated);
-int record_set_delay(void *options, const char *text, bool negated);
-int record_set_max_size(void *options, const char *text, bool negated);
-int record_set_switch(void *options, const char *text, bool negated);
-int record_set_max_files(void *options, const char *text, bool negated);
-int record_set_priority(void *options, const char *text, bool negated);
-int record_set_map_ids(void *options, const char *text, bool negated);
+int record_set_period(const struct cli_given *given);
+int record_set_pages(const struct cli_given *given);
+int record_set_cgroups(const struct cli_given *given);
+int record_set_clock(const struct cli_given *given);
+int record_set_branches(const struct cli_given *given);
+int record_set_any_branch(const struct cli_given *given);
+int record_set_user_registers(const struct cli_given *given);
+int record_set_intr_registers(const struct cli_given *given);
+int record_set_delay(const struct cli_given *given);
+int record_set_max_size(const struct cli_given *given);
+int record_set_switch(const struct cli_given *given);
+int record_set_max_files(const struct cli_given *given);
+int record_set_priority(const struct cli_given *given);
+int record_set_map_ids(const struct cli_given *given);
 
 /* ---- record_plan.c ---- */
 

@@ -40,7 +40,7 @@ static int each_word(const char *command, const char *option, const char *list,
 	}
 }
 
-int record_set_clock(void *value, const char *text, bool negated)
+int record_set_clock(const struct cli_given *given)
 {
 	static const struct {
 		const char *name;
@@ -56,12 +56,13 @@ int record_set_clock(void *value, const char *text, bool negated)
 		{ "boot", CLOCK_BOOTTIME },
 		{ "tai", CLOCK_TAI },
 	};
-	struct record_options *options = value;
+	struct record_options *options = given->state;
+	const char *text = given->text;
 	char *end;
 	long number;
 
-	options->use_clock = !negated;
-	if (negated)
+	options->use_clock = !given->negated;
+	if (given->negated)
 		return 0;
 	if (!strncasecmp(text, "CLOCK_", 6))
 		text += 6;
@@ -127,39 +128,37 @@ static int add_branch(const char *command, const char *word, uint64_t *mask)
 	return -EINVAL;
 }
 
-int record_set_branches(void *value, const char *text, bool negated)
+int record_set_branches(const struct cli_given *given)
 {
 	const uint64_t not_types = PERCH_SAMPLE_BRANCH_PLM_ALL | PERCH_SAMPLE_BRANCH_TYPE_SAVE |
 				   PERCH_SAMPLE_BRANCH_PRIV_SAVE | PERCH_SAMPLE_BRANCH_HW_INDEX |
 				   PERCH_SAMPLE_BRANCH_NO_FLAGS | PERCH_SAMPLE_BRANCH_NO_CYCLES |
 				   PERCH_SAMPLE_BRANCH_COUNTERS;
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
 	options->branches = 0;
-	if (negated)
+	if (given->negated)
 		return 0;
-	if (each_word(options->command, "-j", text, add_branch, &options->branches) < 0)
+	if (each_word(options->command, "-j", given->text, add_branch, &options->branches) < 0)
 		return -EINVAL;
 	if (!(options->branches & ~not_types))
 		options->branches |= PERCH_SAMPLE_BRANCH_ANY; /* "u": any branch in user space */
 	return 0;
 }
 
-int record_set_map_ids(void *value, const char *text, bool negated)
+int record_set_map_ids(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
-	(void)text;
-	options->map_ids = negated ? PERCH_RECORDER_NO_IDS : PERCH_RECORDER_IDS_OF_KERNEL;
+	options->map_ids = given->negated ? PERCH_RECORDER_NO_IDS : PERCH_RECORDER_IDS_OF_KERNEL;
 	return 0;
 }
 
-int record_set_any_branch(void *value, const char *text, bool negated)
+int record_set_any_branch(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
-	(void)text;
-	options->branches = negated ? 0 : PERCH_SAMPLE_BRANCH_ANY;
+	options->branches = given->negated ? 0 : PERCH_SAMPLE_BRANCH_ANY;
 	return 0;
 }
 
@@ -260,18 +259,20 @@ static int set_registers(const struct record_options *options, uint64_t *mask, c
 	return -EINVAL;
 }
 
-int record_set_user_registers(void *value, const char *text, bool negated)
+int record_set_user_registers(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
-	return set_registers(options, &options->regs_user, "--user-regs", text, negated);
+	return set_registers(options, &options->regs_user, "--user-regs", given->text,
+			     given->negated);
 }
 
-int record_set_intr_registers(void *value, const char *text, bool negated)
+int record_set_intr_registers(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
-	return set_registers(options, &options->regs_intr, "--intr-regs", text, negated);
+	return set_registers(options, &options->regs_intr, "--intr-regs", given->text,
+			     given->negated);
 }
 
 static int delay_error(const struct record_options *options, const char *text)
@@ -300,14 +301,15 @@ static bool take_time(struct record_options *options, const char **at)
 	return true;
 }
 
-int record_set_delay(void *value, const char *text, bool negated)
+int record_set_delay(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
+	const char *text = given->text;
 	const char *at = text;
 
 	options->nr_window_times = 0;
-	options->delayed = !negated;
-	if (negated || !strcmp(text, "-1"))
+	options->delayed = !given->negated;
+	if (given->negated || !strcmp(text, "-1"))
 		return 0;
 	if (!take_time(options, &at))
 		return delay_error(options, text);
@@ -346,22 +348,22 @@ static int parse_size(const char *text, uint64_t *bytes, bool *unit)
 	return 0;
 }
 
-int record_set_max_size(void *value, const char *text, bool negated)
+int record_set_max_size(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 	bool unit;
 
 	options->max_bytes = 0;
-	if (negated ||
-	    (!parse_size(text, &options->max_bytes, &unit) && unit && options->max_bytes))
+	if (given->negated ||
+	    (!parse_size(given->text, &options->max_bytes, &unit) && unit && options->max_bytes))
 		return 0;
 	cli_usage_error(options->command, "--max-size %s: not a size such as 512K, 10M or 2G",
-			text);
+			given->text);
 	return -EINVAL;
 }
 
 /* Parses "signal", a size with a unit, or a time with a unit. */
-int record_set_switch(void *value, const char *text, bool negated)
+int record_set_switch(const struct cli_given *given)
 {
 	static const struct {
 		char unit;
@@ -372,13 +374,14 @@ int record_set_switch(void *value, const char *text, bool negated)
 		{ 'h', 3600000 },
 		{ 'd', 86400000 },
 	};
-	struct record_options *options = value;
+	struct record_options *options = given->state;
+	const char *text = given->text;
 	unsigned long long number;
 	char *end;
 	bool unit;
 
-	options->switch_by = negated ? RECORD_ONE_FILE : RECORD_BY_SIGNAL;
-	if (negated || !text || !strcmp(text, "signal"))
+	options->switch_by = given->negated ? RECORD_ONE_FILE : RECORD_BY_SIGNAL;
+	if (given->negated || !text || !strcmp(text, "signal"))
 		return 0;
 	errno = 0;
 	number = strtoull(text, &end, 10);
@@ -408,31 +411,32 @@ static bool parse_number(const char *text, uint64_t most, uint64_t *number)
 	return !errno && isdigit((unsigned char)text[0]) && !*end && *number && *number <= most;
 }
 
-int record_set_priority(void *value, const char *text, bool negated)
+int record_set_priority(const struct cli_given *given)
 {
 	enum { MOST = 99 };
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 	uint64_t priority = 0;
 
 	options->realtime = 0;
-	if (!negated && !parse_number(text, MOST, &priority)) {
+	if (!given->negated && !parse_number(given->text, MOST, &priority)) {
 		cli_usage_error(options->command, "-r %s: not a real-time priority from 1 to %d",
-				text, MOST);
+				given->text, MOST);
 		return -EINVAL;
 	}
 	options->realtime = (int)priority;
 	return 0;
 }
 
-int record_set_max_files(void *value, const char *text, bool negated)
+int record_set_max_files(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
 	options->max_files = 0;
-	if (negated || parse_number(text, 1 << 20, &options->max_files))
+	if (given->negated || parse_number(given->text, 1 << 20, &options->max_files))
 		return 0;
 	cli_usage_error(options->command,
-			"--switch-max-files %s: not a number of files from 1 to 1048576", text);
+			"--switch-max-files %s: not a number of files from 1 to 1048576",
+			given->text);
 	return -EINVAL;
 }
 
@@ -440,7 +444,7 @@ int record_set_max_files(void *value, const char *text, bool negated)
  * Parses "fp", "fp,defer", "dwarf", "dwarf,SIZE", "lbr" or "no". SIZE is the number of stack bytes
  * to copy.
  */
-int record_set_call_graph(void *value, const char *text, bool negated)
+int record_set_call_graph(const struct cli_given *given)
 {
 	static const struct {
 		const char *name;
@@ -451,17 +455,18 @@ int record_set_call_graph(void *value, const char *text, bool negated)
 		{ "lbr", PERCH_CALL_GRAPH_LBR },
 		{ "no", PERCH_CALL_GRAPH_UNSET },
 	};
-	struct record_options *options = value;
+	struct record_options *options = given->state;
+	const char *text = given->text;
 	const char *comma = text ? strchr(text, ',') : NULL;
 	size_t length = comma ? (size_t)(comma - text) : text ? strlen(text) : 0;
 	uint64_t bytes = 0;
 	bool unit;
 
-	options->call_graph = negated ? PERCH_CALL_GRAPH_UNSET : PERCH_CALL_GRAPH_FP;
+	options->call_graph = given->negated ? PERCH_CALL_GRAPH_UNSET : PERCH_CALL_GRAPH_FP;
 	options->stack_bytes = options->default_stack_bytes;
 	options->rounded_stack = false;
 	options->defer_chains = false;
-	for (size_t i = 0; text && !negated; i++) {
+	for (size_t i = 0; text && !given->negated; i++) {
 		if (i == CLI_NR(modes)) {
 			cli_usage_error(options->command,
 					"--call-graph %s: use fp[,defer], dwarf[,SIZE], lbr or no",
@@ -493,13 +498,14 @@ int record_set_call_graph(void *value, const char *text, bool negated)
 	return 0;
 }
 
-int record_set_period(void *value, const char *text, bool negated)
+int record_set_period(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
+	const char *text = given->text;
 	char *end;
 
 	options->period = 0;
-	if (negated)
+	if (given->negated)
 		return 0;
 	errno = 0;
 	options->period = strtoull(text, &end, 0);
@@ -516,18 +522,19 @@ int record_set_period(void *value, const char *text, bool negated)
 /*
  * Parses pages, or bytes with a unit. The kernel needs a power of two, so the number is rounded up.
  */
-int record_set_pages(void *value, const char *text, bool negated)
+int record_set_pages(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), number, pages = 1;
 	bool unit;
 
 	options->ring_pages = 0;
-	if (negated)
+	if (given->negated)
 		return 0;
-	if (parse_size(text, &number, &unit) < 0 || !number || number > 1ull << 40) {
+	if (parse_size(given->text, &number, &unit) < 0 || !number || number > 1ull << 40) {
 		cli_usage_error(options->command,
-				"-m %s: not a number of pages or a size such as 512K or 4M", text);
+				"-m %s: not a number of pages or a size such as 512K or 4M",
+				given->text);
 		return -EINVAL;
 	}
 	if (unit)
@@ -540,20 +547,17 @@ int record_set_pages(void *value, const char *text, bool negated)
 }
 
 /* Assigns the cgroups to the events before the option. */
-int record_set_cgroups(void *value, const char *text, bool negated)
+int record_set_cgroups(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
-	if (negated) {
-		cli_usage_error(options->command, "--cgroup cannot be negated");
-		return -EINVAL;
-	}
 	if (!options->events.nr) {
 		cli_usage_error(options->command,
 				"-G applies to the preceding events: put an -e before it");
 		return -EINVAL;
 	}
-	return cli_assign_cgroups(options->command, &options->cgroups, text, options->events.nr)
+	return cli_assign_cgroups(options->command, &options->cgroups, given->text,
+				  options->events.nr)
 		       ? -EINVAL
 		       : 0;
 }

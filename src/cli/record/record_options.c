@@ -8,47 +8,38 @@
 
 #include "event_options.h"
 #include "record.h"
+#include "shared_options.h"
 
-const struct cli_usage cli_record_usage = {
-	.name = "record",
-	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
-	.summary = "Samples a program into a perf.data file.",
-};
-
-static int add_events(void *value, const char *text, bool negated)
+static int add_events(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
-	(void)negated;
-	return cli_add_events(options->command, &options->events, &options->last_events, text,
-			      options->machine);
+	return cli_add_events(options->command, &options->events, &options->last_events,
+			      given->text, options->machine);
 }
 
-static int add_event_file(void *value, const char *path, bool negated)
+static int add_event_file(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
-	(void)negated;
-	return cli_add_event_file(options->command, &options->events, &options->last_events, path,
-				  options->machine);
+	return cli_add_event_file(options->command, &options->events, &options->last_events,
+				  given->text, options->machine);
 }
 
-static int set_filter(void *value, const char *text, bool negated)
+static int set_filter(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
-	(void)negated;
-	return cli_add_filter(options->command, &options->events, options->last_events, text,
+	return cli_add_filter(options->command, &options->events, options->last_events, given->text,
 			      options->machine);
 }
 
 /* --call-graph overrides -g. */
-int record_set_default_call_graph(void *value, const char *text, bool negated)
+int record_set_default_call_graph(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
-	(void)text;
-	if (negated) {
+	if (given->negated) {
 		options->call_graph = PERCH_CALL_GRAPH_UNSET;
 		options->defer_chains = false;
 	} else if (options->call_graph == PERCH_CALL_GRAPH_UNSET) {
@@ -58,12 +49,11 @@ int record_set_default_call_graph(void *value, const char *text, bool negated)
 	return 0;
 }
 
-int record_set_no_inherit(void *value, const char *text, bool negated)
+static int set_no_inherit(const struct cli_given *given)
 {
-	struct record_options *options = value;
+	struct record_options *options = given->state;
 
-	(void)text;
-	options->no_inherit = !negated;
+	options->no_inherit = !given->negated;
 	options->inherit_chosen = true;
 	return 0;
 }
@@ -79,127 +69,137 @@ void record_choose_inherit(struct record_options *options)
 				      !options->flag[RECORD_STAT] && !options->latency;
 }
 
-/* .option without .value, which is the member of struct record_options at .offset. */
-struct row {
-	struct cli_option option;
-	size_t offset;
+#define AT(member)   offsetof(struct record_options, member)
+#define SETS(member) CLI_SETS(struct record_options, member)
+
+const struct cli_option record_event_options[] = {
+	CLI_ROW(.letter = 'e', .name = "event", .argument = "EVENTS", .set = add_events,
+		.not_negated = true, .help = "events to sample (perch list)"),
+	CLI_ROW(.name = "filter", .argument = "EXPR", .set = set_filter, .not_negated = true,
+		.help = "filter for the tracepoints of the last -e"),
+	CLI_ROW(.letter = 'F', .name = "freq", .argument = "HZ|max", SETS(frequency_text),
+		.help = "samples per second (4000)"),
+	CLI_ROW(.letter = 'c', .name = "count", .argument = "N", .set = record_set_period,
+		.help = "a sample every N events"),
+	CLI_ROW(.letter = 'g', .set = record_set_default_call_graph,
+		.help = "record call chains by frame pointers"),
+	CLI_ROW(.letter = 'G', .name = "cgroup", .argument = "NAME[,NAME]",
+		.set = record_set_cgroups, .not_negated = true,
+		.help = "processes of these cgroups, on the CPUs of -a or -C"),
+	CLI_ROW(.letter = 'i', .name = "no-inherit", .set = set_no_inherit,
+		.help = "do not record child processes and new threads (default with -t; --inherit: do)"),
+	CLI_ROW(.name = "all-user", SETS(flag[RECORD_ALL_USER]), .help = "sample only user space"),
+	CLI_ROW(.name = "all-kernel", SETS(flag[RECORD_ALL_KERNEL]),
+		.help = "sample only the kernel"),
+	CLI_ROW(.letter = 'm', .name = "mmap-pages", .argument = "PAGES", .set = record_set_pages,
+		.help = "size of the ring of each CPU (512K)"),
+	CLI_ROW(.name = "no-bpf-event", SETS(flag[RECORD_NO_BPF]),
+		.help = "no records of BPF programs"),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(verbose),
+		.help = "print more; twice: each attr and perf_event_open call"),
+	CLI_ROW(.table = cli_target_options, .at = AT(target)),
+	{ 0 },
 };
 
-#define ROW(letter, name, what, help, kind, call, optional, hidden, member)              \
-	{                                                                                \
-		{ letter, name, what, help, kind, NULL, call, optional, hidden }, member \
-	}
-#define MEMBER(member) offsetof(struct record_options, member)
-#define FLAG(letter, name, help, member) \
-	ROW(letter, name, NULL, help, CLI_FLAG, NULL, false, false, MEMBER(member))
-#define STRING(letter, name, what, help, member) \
-	ROW(letter, name, what, help, CLI_STRING, NULL, false, false, MEMBER(member))
-#define CALL(letter, name, what, help, call) \
-	ROW(letter, name, what, help, CLI_CALL, call, false, false, 0)
-#define ATTACHED(letter, name, what, help, call) \
-	ROW(letter, name, what, help, CLI_CALL_ATTACHED, call, true, false, 0)
-#define IGNORED(letter, name) \
-	ROW(letter, name, NULL, "", CLI_FLAG, NULL, false, true, MEMBER(ignored))
-
-static const struct row rows[] = {
-	CALL('e', "event", "EVENTS", "events to sample (perch list)", add_events),
-	CALL(0, "event-file", "FILE", "events from a file; - is standard input", add_event_file),
-	CALL(0, "filter", "EXPR", "filter for the tracepoints of the last -e", set_filter),
-	STRING('F', "freq", "HZ|max", "samples per second (4000)", frequency_text),
-	FLAG(0, "strict-freq", "refuse a frequency above the limit", strict_frequency),
-	CALL('c', "count", "N", "a sample every N events", record_set_period),
-	FLAG('n', "no-samples", "no samples, only mappings, names and tasks",
-	     flag[RECORD_NO_SAMPLES]),
-	CALL('g', NULL, NULL, "record call chains by frame pointers",
-	     record_set_default_call_graph),
-	CALL(0, "call-graph", "MODE", "record call chains: fp[,defer], dwarf[,SIZE], lbr or no",
-	     record_set_call_graph),
-	FLAG(0, "user-callchains", "only the user part of call chains",
-	     flag[RECORD_USER_CALLCHAINS]),
-	FLAG(0, "kernel-callchains", "only the kernel part of call chains",
-	     flag[RECORD_KERNEL_CALLCHAINS]),
-	CALL('G', "cgroup", "NAME[,NAME]", "processes of these cgroups, on the CPUs of -a or -C",
-	     record_set_cgroups),
-	CALL('i', "no-inherit", NULL,
-	     "do not record child processes and new threads (default with -t; --inherit: do)",
-	     record_set_no_inherit),
-	FLAG(0, "per-thread", "a ring for each thread, not for each CPU; implies -i", per_thread),
-	FLAG(0, "all-user", "sample only user space", flag[RECORD_ALL_USER]),
-	FLAG(0, "all-kernel", "sample only the kernel", flag[RECORD_ALL_KERNEL]),
-	CALL('D', "delay", "MS",
-	     "enable events MS after the start; -1: never; 10-20,30-40: in these windows",
-	     record_set_delay),
-	STRING('o', "output", "FILE", "output file (perf.data)", output),
-	FLAG(0, "overwrite",
-	     "flight recorder: keep the newest records in the rings, write on request or at the end",
-	     overwrite),
-	ATTACHED(0, "switch-output", "signal|SIZE|TIME",
-		 "start another file FILE.TIME at SIGUSR2, every 10M, or every 30s",
-		 record_set_switch),
-	CALL(0, "switch-max-files", "N", "keep only the last N of these files",
-	     record_set_max_files),
-	CALL(0, "max-size", "SIZE", "end when the file has this size: 10M", record_set_max_size),
-	CALL('m', "mmap-pages", "PAGES", "size of the ring of each CPU (512K)", record_set_pages),
-	CALL('k', "clockid", "CLOCK",
-	     "clock of times: monotonic, monotonic_raw, realtime, boottime or tai",
-	     record_set_clock),
-	FLAG('d', "data", "data addresses", flag[RECORD_DATA]),
-	FLAG(0, "data-mmap", "mappings of data", flag[RECORD_DATA_MAPPINGS]),
-	FLAG(0, "phys-data", "physical data addresses", flag[RECORD_PHYS_DATA]),
-	FLAG(0, "data-page-size", "page sizes of data addresses", flag[RECORD_DATA_PAGE_SIZE]),
-	FLAG(0, "code-page-size", "page sizes of code addresses", flag[RECORD_CODE_PAGE_SIZE]),
-	FLAG('W', "weight", "weights (latencies)", flag[RECORD_WEIGHT]),
-	FLAG(0, "transaction", "flags of hardware transactions", flag[RECORD_TRANSACTION]),
-	CALL('b', "branch-any", NULL, "branches taken before the sample", record_set_any_branch),
-	CALL('j', "branch-filter", "KINDS", "branches of these kinds: any_call,u",
-	     record_set_branches),
-	ATTACHED('I', "intr-regs", "REGS", "registers at the sample; -I? lists them",
-		 record_set_intr_registers),
-	ATTACHED(0, "user-regs", "REGS", "user registers at the sample; =? lists them",
-		 record_set_user_registers),
-	FLAG('R', "raw-samples", "raw data of all events", flag[RECORD_RAW]),
-	FLAG(0, "sample-cpu", "the CPU in each sample", flag[RECORD_CPU]),
-	FLAG(0, "sample-identifier", "the event id at the start of each sample",
-	     flag[RECORD_IDENTIFIER]),
-	FLAG('P', "period", "the period in each sample", flag[RECORD_PERIOD]),
-	FLAG('s', "stat", "counts of each thread when it ends", flag[RECORD_STAT]),
-	FLAG(0, "running-time", "enabled and running times in counts (modifier S)",
-	     flag[RECORD_RUNNING_TIME]),
-	FLAG(0, "switch-events", "context switches", flag[RECORD_SWITCHES]),
-	FLAG(0, "latency", "context switches, for perch report --latency", latency),
-	FLAG(0, "namespaces", "namespaces of processes", flag[RECORD_NAMESPACES]),
-	FLAG(0, "all-cgroups", "cgroups, and the cgroup of each sample", flag[RECORD_CGROUPS]),
-	FLAG(0, "no-bpf-event", "no records of BPF programs", flag[RECORD_NO_BPF]),
-	CALL(0, "buildid-mmap", NULL,
-	     "build ids of the kernel, which can harm recordings beside this one",
-	     record_set_map_ids),
-	FLAG('B', "no-buildid", "do not write build ids", no_build_ids),
-	FLAG('N', "no-buildid-cache", "do not update the build id cache", no_cache),
-	CALL('r', "realtime", "PRIO", "real-time priority of the recorder (SCHED_FIFO): 1 to 99",
-	     record_set_priority),
-	FLAG(0, "dry-run", "check the options, and record nothing", dry_run),
-	FLAG('q', "quiet", "print only errors", quiet),
-	ROW('v', "verbose", NULL, "print more; twice: each attr and perf_event_open call",
-	    CLI_COUNT, NULL, false, false, MEMBER(verbose)),
+static const struct cli_option table[] = {
+	CLI_ROW(.table = record_event_options),
+	CLI_ROW(.name = "event-file", .argument = "FILE", .set = add_event_file,
+		.not_negated = true, .help = "events from a file; - is standard input"),
+	CLI_ROW(.name = "strict-freq", SETS(strict_frequency),
+		.help = "refuse a frequency above the limit"),
+	CLI_ROW(.letter = 'n', .name = "no-samples", SETS(flag[RECORD_NO_SAMPLES]),
+		.help = "no samples, only mappings, names and tasks"),
+	CLI_ROW(.name = "call-graph", .argument = "MODE", .set = record_set_call_graph,
+		.help = "record call chains: fp[,defer], dwarf[,SIZE], lbr or no"),
+	CLI_ROW(.name = "user-callchains", SETS(flag[RECORD_USER_CALLCHAINS]),
+		.help = "only the user part of call chains"),
+	CLI_ROW(.name = "kernel-callchains", SETS(flag[RECORD_KERNEL_CALLCHAINS]),
+		.help = "only the kernel part of call chains"),
+	CLI_ROW(.name = "per-thread", SETS(per_thread),
+		.help = "a ring for each thread, not for each CPU; implies -i"),
+	CLI_ROW(.letter = 'D', .name = "delay", .argument = "MS", .set = record_set_delay,
+		.help = "enable events MS after the start; -1: never; 10-20,30-40: in these windows"),
+	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(output),
+		.help = "output file (perf.data)"),
+	CLI_ROW(.name = "overwrite", SETS(overwrite),
+		.help = "flight recorder: keep the newest records in the rings, write on request or at the end"),
+	CLI_ROW(.name = "switch-output", .argument = "signal|SIZE|TIME", .set = record_set_switch,
+		.attached = true, .optional = true,
+		.help = "start another file FILE.TIME at SIGUSR2, every 10M, or every 30s"),
+	CLI_ROW(.name = "switch-max-files", .argument = "N", .set = record_set_max_files,
+		.help = "keep only the last N of these files"),
+	CLI_ROW(.name = "max-size", .argument = "SIZE", .set = record_set_max_size,
+		.help = "end when the file has this size: 10M"),
+	CLI_ROW(.letter = 'k', .name = "clockid", .argument = "CLOCK", .set = record_set_clock,
+		.help = "clock of times: monotonic, monotonic_raw, realtime, boottime or tai"),
+	CLI_ROW(.letter = 'd', .name = "data", SETS(flag[RECORD_DATA]), .help = "data addresses"),
+	CLI_ROW(.name = "data-mmap", SETS(flag[RECORD_DATA_MAPPINGS]), .help = "mappings of data"),
+	CLI_ROW(.name = "phys-data", SETS(flag[RECORD_PHYS_DATA]),
+		.help = "physical data addresses"),
+	CLI_ROW(.name = "data-page-size", SETS(flag[RECORD_DATA_PAGE_SIZE]),
+		.help = "page sizes of data addresses"),
+	CLI_ROW(.name = "code-page-size", SETS(flag[RECORD_CODE_PAGE_SIZE]),
+		.help = "page sizes of code addresses"),
+	CLI_ROW(.letter = 'W', .name = "weight", SETS(flag[RECORD_WEIGHT]),
+		.help = "weights (latencies)"),
+	CLI_ROW(.name = "transaction", SETS(flag[RECORD_TRANSACTION]),
+		.help = "flags of hardware transactions"),
+	CLI_ROW(.letter = 'b', .name = "branch-any", .set = record_set_any_branch,
+		.help = "branches taken before the sample"),
+	CLI_ROW(.letter = 'j', .name = "branch-filter", .argument = "KINDS",
+		.set = record_set_branches, .help = "branches of these kinds: any_call,u"),
+	CLI_ROW(.letter = 'I', .name = "intr-regs", .argument = "REGS",
+		.set = record_set_intr_registers, .attached = true, .optional = true,
+		.help = "registers at the sample; -I? lists them"),
+	CLI_ROW(.name = "user-regs", .argument = "REGS", .set = record_set_user_registers,
+		.attached = true, .optional = true,
+		.help = "user registers at the sample; =? lists them"),
+	CLI_ROW(.letter = 'R', .name = "raw-samples", SETS(flag[RECORD_RAW]),
+		.help = "raw data of all events"),
+	CLI_ROW(.name = "sample-cpu", SETS(flag[RECORD_CPU]), .help = "the CPU in each sample"),
+	CLI_ROW(.name = "sample-identifier", SETS(flag[RECORD_IDENTIFIER]),
+		.help = "the event id at the start of each sample"),
+	CLI_ROW(.letter = 'P', .name = "period", SETS(flag[RECORD_PERIOD]),
+		.help = "the period in each sample"),
+	CLI_ROW(.letter = 's', .name = "stat", SETS(flag[RECORD_STAT]),
+		.help = "counts of each thread when it ends"),
+	CLI_ROW(.name = "running-time", SETS(flag[RECORD_RUNNING_TIME]),
+		.help = "enabled and running times in counts (modifier S)"),
+	CLI_ROW(.name = "switch-events", SETS(flag[RECORD_SWITCHES]), .help = "context switches"),
+	CLI_ROW(.name = "latency", SETS(latency),
+		.help = "context switches, for perch report --latency"),
+	CLI_ROW(.name = "namespaces", SETS(flag[RECORD_NAMESPACES]),
+		.help = "namespaces of processes"),
+	CLI_ROW(.name = "all-cgroups", SETS(flag[RECORD_CGROUPS]),
+		.help = "cgroups, and the cgroup of each sample"),
+	CLI_ROW(.name = "buildid-mmap", .set = record_set_map_ids,
+		.help = "build ids of the kernel, which can harm recordings beside this one"),
+	CLI_ROW(.letter = 'B', .name = "no-buildid", SETS(no_build_ids),
+		.help = "do not write build ids"),
+	CLI_ROW(.letter = 'N', .name = "no-buildid-cache", SETS(no_cache),
+		.help = "do not update the build id cache"),
+	CLI_ROW(.letter = 'r', .name = "realtime", .argument = "PRIO", .set = record_set_priority,
+		.help = "real-time priority of the recorder (SCHED_FIFO): 1 to 99"),
+	CLI_ROW(.name = "dry-run", SETS(dry_run), .help = "check the options, and record nothing"),
+	CLI_ROW(.letter = 'q', .name = "quiet", SETS(quiet), .help = "print only errors"),
 	/* perch always does what these options request */
-	IGNORED('T', "timestamp"),
-	IGNORED(0, "buildid-all"),
-	IGNORED(0, "timestamp-boundary"),
-	IGNORED(0, "tail-synthesize"),
+	CLI_ROW(.letter = 'T', .name = "timestamp", .kind = CLI_IGNORED, .hidden = true),
+	CLI_ROW(.name = "buildid-all", .kind = CLI_IGNORED, .hidden = true),
+	CLI_ROW(.name = "timestamp-boundary", .kind = CLI_IGNORED, .hidden = true),
+	CLI_ROW(.name = "tail-synthesize", .kind = CLI_IGNORED, .hidden = true),
+	{ 0 },
+};
+
+const struct cli_usage cli_record_usage = {
+	.name = "record",
+	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
+	.summary = "Samples a program into a perf.data file.",
+	.options = table,
 };
 
 int record_parse(struct record_options *options, int argc, char **argv)
 {
-	const struct cli_option targets[] = { CLI_TARGET_OPTIONS_WITHOUT_CGROUPS(
-		&options->target) };
-	struct cli_option table[CLI_NR(rows) + CLI_NR(targets)];
-
-	for (size_t i = 0; i < CLI_NR(rows); i++) {
-		table[i] = rows[i].option;
-		table[i].value = (char *)options + rows[i].offset;
-	}
-	memcpy(table + CLI_NR(rows), targets, sizeof(targets));
-	return cli_parse(&cli_record_usage, table, CLI_NR(table), argc, argv);
+	return cli_options_parse(&cli_record_usage, options, argc, argv);
 }
 
 static int check_pipe(const struct record_options *options)

@@ -101,12 +101,11 @@ struct report {
 	bool children;
 	bool children_set;
 	struct report_graph graph;
-	struct report_graphs *graphs; /* NULL: not counted */
-	uint64_t entries;	      /* most rows of a table; 0 is no limit */
-	uint64_t least;		      /* rows with fewer samples are left out */
-	double percent_limit;	      /* rows with a lower percentage are left out */
-	bool relative;		      /* percentages are of the samples that match the filter */
-	bool relative_set;
+	struct report_graphs *graphs;	 /* NULL: not counted */
+	uint64_t entries;		 /* most rows of a table; 0 is no limit */
+	uint64_t least;			 /* rows with fewer samples are left out */
+	double percent_limit;		 /* rows with a lower percentage are left out */
+	bool relative;			 /* percentages are of the samples that match the filter */
 	const char *separator;		 /* -t; NULL: columns are padded */
 	unsigned widths[REPORT_COLUMNS]; /* -w; 0 is the width of the text */
 	uint64_t time_quantum;		 /* ns; 0 is the default */
@@ -167,7 +166,6 @@ bool report_are_columns(const struct report *report, const char *names, char *me
 
 /* ---- report_mode.c ---- */
 
-int report_option_branches(void *value, const char *argument, bool negated);
 /* Decides what rows count, from the options and the file. Returns 0 or the exit status. */
 int report_set_mode(struct report *report);
 const char *report_default_keys(const struct report *report);
@@ -222,21 +220,14 @@ struct report_table;
 /* Prints the blocks of an event. Returns the exit status. */
 int report_print_blocks(const struct report_table *table, unsigned event);
 
-/* ---- report_options.c: calls of options, for a struct report ---- */
+/* ---- report_options.c ---- */
 
-int report_option_graph(void *value, const char *argument, bool negated);
-int report_option_inverted(void *value, const char *argument, bool negated);
-int report_option_limit(void *value, const char *argument, bool negated);
-int report_option_percentage(void *value, const char *argument, bool negated);
-int report_option_quantum(void *value, const char *argument, bool negated);
-int report_option_widths(void *value, const char *argument, bool negated);
-int report_option_separator(void *value, const char *argument, bool negated);
-int report_option_children(void *value, const char *argument, bool negated);
-int report_option_group(void *value, const char *argument, bool negated);
-int report_option_inline(void *value, const char *argument, bool negated);
-int report_option_color(void *value, const char *argument, bool negated);
-int report_option_browser(void *value, const char *argument, bool negated);
-int report_option_skip_empty(void *value, const char *argument, bool negated);
+/* Of a struct report. The first table has those of perch top, too. */
+extern const struct cli_option report_row_options[];
+extern const struct cli_option report_options[];
+
+/* Sets a graph as -g SHAPE,LIMIT,... Returns 0 or CLI_EXIT_USAGE. */
+int report_set_graph(const char *command, struct report_graph *graph, const char *text);
 
 /* Sets the user's defaults, before options. Returns 0 or the exit status. */
 int report_set_defaults(struct report *report);

@@ -3,18 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "options.h"
 #include "report.h"
-
-int report_option_branches(void *value, const char *argument, bool negated)
-{
-	struct report *report = value;
-
-	(void)argument;
-	report->branches = !negated;
-	report->branches_set = true;
-	return 0;
-}
 
 struct contents {
 	bool branches; /* other than calls that have not returned */

@@ -10,67 +10,67 @@
 #include "options.h"
 #include "terminal/pager.h"
 #include "report.h"
+#include "shared_options.h"
 
 /* ---- -g ---- */
 
-/* True if a word is the start of a name, as perf takes it. */
-static bool is(const char *word, size_t length, const char *name)
+enum graph_part { PART_SHAPE, PART_ORDER, PART_VALUE, PART_KEY, PART_BRANCH };
+
+/* The words of -g: the part of the graph is in the upper bits of their value. */
+#define WORD(part, value) ((part) << 8 | (value))
+
+static const struct cli_word graph_words[] = {
+	{ "graph", WORD(PART_SHAPE, SHAPE_GRAPH) },
+	{ "flat", WORD(PART_SHAPE, SHAPE_FLAT) },
+	{ "fractal", WORD(PART_SHAPE, SHAPE_FRACTAL) },
+	{ "folded", WORD(PART_SHAPE, SHAPE_FOLDED) },
+	{ "none", WORD(PART_SHAPE, SHAPE_NONE) },
+	{ "caller", WORD(PART_ORDER, PERCH_CALL_GRAPH_CALLER) },
+	{ "callee", WORD(PART_ORDER, PERCH_CALL_GRAPH_CALLEE) },
+	{ "function", WORD(PART_KEY, PERCH_CALL_GRAPH_FUNCTION) },
+	{ "srcline", WORD(PART_KEY, PERCH_CALL_GRAPH_LINE) },
+	{ "address", WORD(PART_KEY, PERCH_CALL_GRAPH_ADDRESS) },
+	{ "branch", WORD(PART_BRANCH, 0) },
+	{ "percent", WORD(PART_VALUE, VALUE_PERCENT) },
+	{ "period", WORD(PART_VALUE, VALUE_PERIOD) },
+	{ "count", WORD(PART_VALUE, VALUE_COUNT) },
+	{ 0 },
+};
+
+/*
+ * Sets one of the parts, of which the argument has a bit each, by a word or by the start of one, as
+ * perf takes it. False if there is none.
+ */
+static bool set_part(struct report_graph *graph, unsigned parts, const char *word, size_t length)
 {
-	return length && length <= strlen(name) && !strncmp(word, name, length);
-}
+	const struct cli_word *found = graph_words;
+	unsigned value;
 
-static bool set_shape(struct report_graph *graph, const char *word, size_t length)
-{
-	static const struct {
-		const char *name;
-		enum report_shape shape;
-	} shapes[] = { { "none", SHAPE_NONE },
-		       { "graph", SHAPE_GRAPH },
-		       { "flat", SHAPE_FLAT },
-		       { "fractal", SHAPE_FRACTAL },
-		       { "folded", SHAPE_FOLDED } };
-
-	for (size_t i = 0; i < CLI_NR(shapes); i++)
-		if (is(word, length, shapes[i].name)) {
-			graph->shape = shapes[i].shape;
-			return true;
-		}
-	return false;
-}
-
-static bool set_order(struct report_graph *graph, const char *word, size_t length)
-{
-	bool caller = is(word, length, "caller");
-
-	if (!caller && !is(word, length, "callee"))
+	while (found->name && (!length || !(parts >> (found->value >> 8) & 1) ||
+			       strncmp(word, found->name, length)))
+		found++;
+	if (!found->name)
 		return false;
-	graph->order = caller ? PERCH_CALL_GRAPH_CALLER : PERCH_CALL_GRAPH_CALLEE;
-	graph->order_set = true;
+	value = found->value & 0xff;
+	switch ((enum graph_part)(found->value >> 8)) {
+	case PART_SHAPE:
+		graph->shape = value;
+		break;
+	case PART_ORDER:
+		graph->order = value;
+		graph->order_set = true;
+		break;
+	case PART_VALUE:
+		graph->value = value;
+		break;
+	case PART_KEY:
+		graph->key = value;
+		break;
+	case PART_BRANCH:
+		graph->branches = true;
+		break;
+	}
 	return true;
-}
-
-static bool set_value(struct report_graph *graph, const char *word, size_t length)
-{
-	static const char *const names[] = { "percent", "period", "count" };
-
-	for (size_t i = 0; i < CLI_NR(names); i++)
-		if (is(word, length, names[i])) {
-			graph->value = (enum report_value)i;
-			return true;
-		}
-	return false;
-}
-
-static bool set_key(struct report_graph *graph, const char *word, size_t length)
-{
-	static const char *const names[] = { "function", "srcline", "address" };
-
-	for (size_t i = 0; i < CLI_NR(names); i++)
-		if (is(word, length, names[i])) {
-			graph->key = (enum perch_call_graph_key)i;
-			return true;
-		}
-	return false;
 }
 
 /* The first number is the limit, the second the number of branches. */
@@ -93,31 +93,28 @@ static bool set_number(struct report_graph *graph, const char *word, size_t leng
 /* Returns the word of -g that differs in few characters, or NULL. */
 static const char *similar_word(const char *word, size_t length)
 {
-	static const char *const words[] = { "graph",	"flat",	  "fractal",  "folded",	 "none",
-					     "caller",	"callee", "function", "srcline", "address",
-					     "percent", "period", "count",    "branch" };
 	unsigned least = (unsigned)length / 2 < 3 ? (unsigned)length / 2 + 1 : 3;
 	const char *similar = NULL;
 	char wanted[32];
 
 	snprintf(wanted, sizeof(wanted), "%.*s", (int)length, word);
-	for (size_t i = 0; i < CLI_NR(words); i++) {
-		unsigned distance = perch__edit_distance(wanted, words[i]);
+	for (const struct cli_word *listed = graph_words; listed->name; listed++) {
+		unsigned distance = perch__edit_distance(wanted, listed->name);
 
 		if (distance < least) {
 			least = distance;
-			similar = words[i];
+			similar = listed->name;
 		}
 	}
 	return similar;
 }
 
-static int refuse_word(const struct report *report, const char *word, size_t length)
+static int refuse_word(const char *command, const char *word, size_t length)
 {
 	const char *similar = similar_word(word, length);
 
 	return cli_usage_error(
-		report->input.command,
+		command,
 		"no call graph '%.*s'%s%s: use graph, flat, fractal, folded or none; "
 		"caller or callee; function, srcline or address; branch; percent, period or "
 		"count; and two numbers: the least percentage of a branch, and the "
@@ -125,99 +122,96 @@ static int refuse_word(const struct report *report, const char *word, size_t len
 		(int)length, word, similar ? ", perhaps " : "", similar ? similar : "");
 }
 
-int report_option_graph(void *value, const char *argument, bool negated)
+int report_set_graph(const char *command, struct report_graph *graph, const char *text)
 {
-	struct report *report = value;
-	struct report_graph *graph = &report->graph;
-	/* as in perf, -g alone is a graph from the callers */
-	const char *at = argument ? argument : "graph,0.5,caller,function,percent";
 	int numbers = 0;
 
-	graph->shape = negated ? SHAPE_NONE : SHAPE_GRAPH;
-	while (*at && !negated) {
-		size_t length = strcspn(at, ",");
+	graph->shape = SHAPE_GRAPH;
+	while (*text) {
+		size_t length = strcspn(text, ",");
 
-		if (is(at, length, "branch"))
-			graph->branches = true;
-		else if (length && !set_shape(graph, at, length) && !set_order(graph, at, length) &&
-			 !set_value(graph, at, length) && !set_key(graph, at, length) &&
-			 !set_number(graph, at, length, &numbers))
-			return refuse_word(report, at, length);
-		at += length + (at[length] == ',');
+		if (length && !set_part(graph, ~0u, text, length) &&
+		    !set_number(graph, text, length, &numbers))
+			return refuse_word(command, text, length);
+		text += length + (text[length] == ',');
 	}
 	return 0;
 }
 
-int report_option_inverted(void *value, const char *argument, bool negated)
+static int set_graph(const struct cli_given *given)
 {
-	struct report_graph *graph = &((struct report *)value)->graph;
+	struct report_graph *graph = given->state;
 
-	(void)argument;
-	graph->order = negated ? PERCH_CALL_GRAPH_CALLEE : PERCH_CALL_GRAPH_CALLER;
+	if (!given->negated)
+		/* as in perf, -g alone is a graph from the callers */
+		return report_set_graph(given->command, graph,
+					given->text ? given->text
+						    : "graph,0.5,caller,function,percent");
+	graph->shape = SHAPE_NONE;
+	return 0;
+}
+
+static int set_inverted(const struct cli_given *given)
+{
+	struct report_graph *graph = given->state;
+
+	graph->order = given->negated ? PERCH_CALL_GRAPH_CALLEE : PERCH_CALL_GRAPH_CALLER;
 	graph->order_set = true;
 	return 0;
 }
 
 /* ---- others ---- */
 
-int report_option_limit(void *value, const char *argument, bool negated)
+static int set_branches(const struct cli_given *given)
 {
-	struct report *report = value;
-	char *end;
+	struct report *report = given->state;
 
-	report->percent_limit = negated ? 0 : strtod(argument, &end);
-	if (!negated && (end == argument || *end ||
-			 !(report->percent_limit >= 0 && report->percent_limit <= 100)))
-		return cli_usage_error(report->input.command,
-				       "'%s' is not a percentage from 0 to 100", argument);
-	report->graph.limit = negated ? 0.5 : report->percent_limit;
+	report->branches = !given->negated;
+	report->branches_set = true;
 	return 0;
 }
 
-int report_option_percentage(void *value, const char *argument, bool negated)
+static int set_limit(const struct cli_given *given)
 {
-	struct report *report = value;
+	struct report *report = given->state;
 
-	report->relative_set = true;
-	report->relative = !negated && !strcmp(argument, "relative");
-	if (!negated && !report->relative && strcmp(argument, "absolute"))
-		return cli_usage_error(report->input.command,
-				       "--percentage '%s': use relative or absolute", argument);
+	report->percent_limit = given->percent;
+	report->graph.limit = given->negated ? 0.5 : given->percent;
 	return 0;
 }
 
-int report_option_quantum(void *value, const char *argument, bool negated)
+static int set_quantum(const struct cli_given *given)
 {
 	static const struct {
 		const char *name;
 		uint64_t ns;
 	} units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
-	struct report *report = value;
+	struct report *report = given->state;
 	unsigned long number;
 	char *end;
 
 	report->time_quantum = 0;
-	if (negated)
+	if (given->negated)
 		return 0;
-	number = strtoul(argument, &end, 10);
+	number = strtoul(given->text, &end, 10);
 	for (size_t i = 0; i < CLI_NR(units); i++)
-		if (end != argument && !strcmp(end, units[i].name) && number <= 1000000000)
+		if (end != given->text && !strcmp(end, units[i].name) && number <= 1000000000)
 			report->time_quantum = number * units[i].ns;
 	if (!report->time_quantum)
 		return cli_usage_error(
-			report->input.command,
-			"--time-quantum '%s': expected a number with ns, us, ms or s", argument);
+			given->command,
+			"--time-quantum '%s': expected a number with ns, us, ms or s", given->text);
 	return 0;
 }
 
-int report_option_widths(void *value, const char *argument, bool negated)
+static int set_widths(const struct cli_given *given)
 {
-	struct report *report = value;
-	const char *at = argument;
+	struct report *report = given->state;
+	const char *at = given->text;
 	size_t nr = 0;
 
 	memset(report->widths, 0, sizeof(report->widths));
-	if (negated)
+	if (given->negated)
 		return 0;
 	while (true) {
 		char *end;
@@ -225,10 +219,10 @@ int report_option_widths(void *value, const char *argument, bool negated)
 
 		if (end == at || (*end && *end != ',') || width > 4096 ||
 		    nr == CLI_NR(report->widths))
-			return cli_usage_error(report->input.command,
+			return cli_usage_error(given->command,
 					       "-w '%s': expected up to %zu widths of 0 to 4096, "
 					       "separated by commas",
-					       argument, CLI_NR(report->widths));
+					       given->text, CLI_NR(report->widths));
 		report->widths[nr++] = width;
 		if (!*end)
 			return 0;
@@ -236,71 +230,136 @@ int report_option_widths(void *value, const char *argument, bool negated)
 	}
 }
 
-int report_option_separator(void *value, const char *argument, bool negated)
+static int set_separator(const struct cli_given *given)
 {
-	struct report *report = value;
+	struct report *report = given->state;
 
 	report->separator = NULL;
-	if (negated)
+	if (given->negated)
 		return 0;
-	report->separator = strcmp(argument, "\\t") ? argument : "\t";
-	if (!argument[0] || argument[0] == '.' ||
-	    (report->separator[1] && report->separator == argument))
-		return cli_usage_error(report->input.command,
+	report->separator = strcmp(given->text, "\\t") ? given->text : "\t";
+	if (!given->text[0] || given->text[0] == '.' ||
+	    (report->separator[1] && report->separator == given->text))
+		return cli_usage_error(given->command,
 				       "-t '%s': expected one character other than a dot, or \\t",
-				       argument);
+				       given->text);
 	return 0;
 }
 
-int report_option_children(void *value, const char *argument, bool negated)
+static int set_children(const struct cli_given *given)
 {
-	struct report *report = value;
+	struct report *report = given->state;
 
-	(void)argument;
-	report->children = !negated;
+	report->children = !given->negated;
 	report->children_set = true;
 	return 0;
 }
 
-int report_option_group(void *value, const char *argument, bool negated)
+static int set_group(const struct cli_given *given)
 {
-	struct report *report = value;
+	struct report *report = given->state;
 
-	(void)argument;
-	report->group = !negated;
-	report->no_group = negated;
+	report->group = !given->negated;
+	report->no_group = given->negated;
 	return 0;
 }
 
-int report_option_inline(void *value, const char *argument, bool negated)
-{
-	(void)argument;
-	((struct report *)value)->no_inline = negated;
-	return 0;
-}
+#define AT(member)   offsetof(struct report, member)
+#define SETS(member) CLI_SETS(struct report, member)
 
-int report_option_browser(void *value, const char *argument, bool negated)
-{
-	struct report *report = value;
+const struct cli_option report_row_options[] = {
+	CLI_ROW(.name = "fields", .argument = "COLUMNS", SETS(output),
+		.help = "columns that are printed; +COLUMNS adds to the others"),
+	CLI_ROW(.name = "children", .set = set_children,
+		.help = "add the samples of called functions to their callers (default with call chains)"),
+	CLI_ROW(.table = cli_max_stack_option, .at = AT(filter)),
+	CLI_ROW(.table = cli_ignore_callees_option, .at = AT(ignore_callees)),
+	CLI_ROW(.name = "hierarchy", SETS(hierarchy),
+		.help = "rows as a tree, whose levels are the columns of -s"),
+	CLI_ROW(.name = "group", .set = set_group,
+		.help = "the events of a group side by side (default), or all events without groups"),
+	CLI_ROW(.name = "percent-limit", .argument = "P", .kind = CLI_PERCENT, .set = set_limit,
+		.help = "leave out rows and branches below P percent"),
+	CLI_ROW(.table = cli_percentage_option, .at = AT(relative)),
+	CLI_ROW(.letter = 'n', .name = "show-nr-samples", SETS(show_samples),
+		.help = "print the number of samples"),
+	CLI_ROW(.name = "show-total-period", SETS(show_period), .help = "print the sum of periods"),
+	CLI_ROW(.letter = 'w', .name = "column-widths", .argument = "WIDTHS", .set = set_widths,
+		.help = "widths of the columns, separated by commas; 0 is the width of the text"),
+	CLI_ROW(.name = "stdio", SETS(stdio),
+		.help = "text on standard output, also on a terminal"),
+	CLI_ROW(.name = "tui", SETS(stdio), .inverted = true,
+		.help = "a browser (default on a terminal)"),
+	{ 0 },
+};
 
-	(void)argument;
-	report->stdio = negated;
-	return 0;
-}
-
-int report_option_skip_empty(void *value, const char *argument, bool negated)
-{
-	(void)argument;
-	((struct report *)value)->show_empty = negated;
-	return 0;
-}
-
-int report_option_color(void *value, const char *argument, bool negated)
-{
-	struct report *report = value;
-
-	return cli_set_color(&report->color, report->input.command, argument, negated);
-}
+const struct cli_option report_options[] = {
+	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.letter = 's', .name = "sort", .argument = "COLUMNS", SETS(sort),
+		.help = "columns that group samples (comm,dso,sym)"),
+	CLI_ROW(.table = report_row_options, .short_names = "F"),
+	CLI_ROW(.letter = 'b', .name = "branch-stack", .set = set_branches,
+		.help = "count branches, not samples (default for files with branch stacks)"),
+	CLI_ROW(.name = "branch-history", SETS(branch_history),
+		.help = "call graphs of addresses, with the branches before each sample"),
+	CLI_ROW(.name = "total-cycles", SETS(total_cycles),
+		.help = "print the basic blocks of branch stacks with the most cycles"),
+	CLI_ROW(.name = "mem-mode", SETS(memory),
+		.help = "count accesses to memory by their weight"),
+	CLI_ROW(.letter = 'g', .name = "call-graph", .argument = "SHAPE,LIMIT,MAX,ORDER,KEY,VALUE",
+		.at = AT(graph), .set = set_graph, .optional = true,
+		.help = "call graph below each row: its shape, caller or callee, limits"),
+	CLI_ROW(.letter = 'G', .name = "inverted", .at = AT(graph), .set = set_inverted,
+		.help = "the same as -g caller"),
+	CLI_ROW(.name = "group-sort-idx", .argument = "N", SETS(group_sort),
+		.help = "sort the rows of a group by its event N, from 0 on"),
+	CLI_ROW(.name = "latency", SETS(latency),
+		.help = "sort by latency: periods divided by the number of running threads"),
+	CLI_ROW(.table = cli_filter_options, .at = AT(filter), .short_names = "cdC"),
+	CLI_ROW(.table = cli_expression_option, .at = AT(filter)),
+	CLI_ROW(.table = cli_switch_options, .at = AT(switching)),
+	CLI_ROW(.table = cli_ns_option, .at = AT(ns)),
+	CLI_ROW(.table = cli_full_source_path_option, .at = AT(full_paths)),
+	CLI_ROW(.name = "raw-trace", SETS(raw_trace),
+		.help = "print the fields of tracepoints as they are recorded"),
+	CLI_ROW(.table = cli_function_options, .at = AT(filter)),
+	CLI_ROW(.letter = 'p', .name = "parent", .argument = "REGEX", SETS(parent),
+		.help = "print the column parent: the caller with a name like this"),
+	CLI_ROW(.name = "time-quantum", .argument = "TIME", .set = set_quantum,
+		.help = "width of the column time: 10ms, 1s... (100ms)"),
+	CLI_ROW(.name = "show-cpu-utilization", SETS(show_cpu),
+		.help = "print the shares of kernel and user space"),
+	CLI_ROW(.letter = 't', .name = "field-separator", .argument = "C", .set = set_separator,
+		.help = "print this character between columns, unpadded"),
+	CLI_ROW(.letter = 'j', .name = "json", SETS(json),
+		.help = "print a JSON object for each row"),
+	CLI_ROW(.name = "stats", SETS(stats),
+		.help = "print the number of records of each type instead"),
+	CLI_ROW(.name = "skip-empty", SETS(show_empty), .inverted = true,
+		.help = "with --stats, only types with records (default)"),
+	CLI_ROW(.name = "tasks", SETS(tasks), .help = "print the threads of the recording instead"),
+	CLI_ROW(.name = "mmaps", SETS(mmaps),
+		.help = "print the threads, and the mappings of their processes"),
+	CLI_ROW(.letter = 'T', .name = "threads", SETS(show_threads),
+		.help = "print the counts of threads, too (record -s)"),
+	CLI_ROW(.table = cli_header_option, .at = AT(header)),
+	CLI_ROW(.table = cli_header_only_option, .at = AT(header_only)),
+	CLI_ROW(.table = cli_show_info_option, .at = AT(long_header)),
+	CLI_ROW(.table = cli_symbol_options, .at = AT(input)),
+	CLI_ROW(.table = annotate_style_options, .at = AT(style)),
+	CLI_ROW(.table = cli_unsupported_options, .at = AT(unsupported)),
+	CLI_ROW(.table = cli_modules_option),
+	CLI_ROW(.name = "samples", .argument = "N", .kind = CLI_IGNORED, .hidden = true),
+	CLI_ROW(.table = cli_inline_option, .at = AT(no_inline)),
+	CLI_ROW(.table = cli_color_option, .at = AT(color)),
+	CLI_ROW(.table = cli_refused_dump_option),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(input.verbose),
+		.help = "do not fit columns to the terminal, list unverified files"),
+	CLI_ROW(.letter = 'q', .name = "quiet", SETS(quiet),
+		.help = "print only rows: no comments, no notes"),
+	CLI_ROW(.table = cli_no_pager_option),
+	{ 0 },
+};
 
 /* ---- the user's defaults ---- */
 
@@ -365,9 +424,9 @@ static int set_variable(struct report *report, const char *name, const char *val
 		report->relative = !strcmp(value, "relative");
 		rc = report->relative || !strcmp(value, "absolute") ? 0 : -EINVAL;
 	} else if (!strcmp(name, "call-graph.print-type")) {
-		rc = set_shape(graph, value, strlen(value)) ? 0 : -EINVAL;
+		rc = set_part(graph, 1 << PART_SHAPE, value, strlen(value)) ? 0 : -EINVAL;
 	} else if (!strcmp(name, "call-graph.order")) {
-		rc = set_order(graph, value, strlen(value)) ? 0 : -EINVAL;
+		rc = set_part(graph, 1 << PART_ORDER, value, strlen(value)) ? 0 : -EINVAL;
 	} else if (!strcmp(name, "call-graph.threshold")) {
 		rc = set_percentage(&graph->limit, value);
 	} else if (!strcmp(name, "call-graph.print-limit")) {
@@ -375,7 +434,7 @@ static int set_variable(struct report *report, const char *name, const char *val
 	} else if (!strcmp(name, "report.queue-size")) {
 		rc = set_maximum(&(unsigned long){ 0 }, value);
 	} else if (!strcmp(name, "call-graph.sort-key")) {
-		rc = set_key(graph, value, strlen(value)) ? 0 : -EINVAL;
+		rc = set_part(graph, 1 << PART_KEY, value, strlen(value)) ? 0 : -EINVAL;
 	}
 	return rc;
 }

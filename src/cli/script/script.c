@@ -9,16 +9,11 @@
 
 #include "dump/dump.h"
 #include "options.h"
+#include "shared_options.h"
 #include "terminal/pager.h"
 #include "perf/perf_names.h"
 #include "script.h"
 #include "base/batch_thread.h"
-
-const struct cli_usage cli_script_usage = {
-	.name = SCRIPT_COMMAND,
-	.operands = "[OPTIONS]",
-	.summary = "Prints each sample of a perf.data file.",
-};
 
 static int no_memory(struct perch_error *err)
 {
@@ -107,18 +102,9 @@ static int run_script(struct script *script)
 									 : status;
 }
 
-static int set_fields(void *value, const char *argument, bool negated)
+static int set_fields(const struct cli_given *given)
 {
-	if (negated)
-		return cli_usage_error(SCRIPT_COMMAND, "-F cannot be negated");
-	return script_fields_parse(value, argument);
-}
-
-static int set_inline(void *value, const char *argument, bool negated)
-{
-	(void)argument;
-	((struct script *)value)->no_inline = negated;
-	return 0;
+	return script_fields_parse(given->state, given->text);
 }
 
 static void clear_script(struct script *script)
@@ -242,11 +228,6 @@ static int print_samples(struct script *script)
 	return status;
 }
 
-#define FLAG(letter, name, member, help)                                               \
-	{                                                                              \
-		letter, name, NULL, help, CLI_FLAG, &script.member, NULL, false, false \
-	}
-
 /* perf script has operands: "record", "report", or the name of a script. */
 static int refuse_operand(const char *word)
 {
@@ -260,69 +241,86 @@ static int refuse_operand(const char *word)
 			       word, hint ? "; " : "", hint ? hint : "");
 }
 
+#define AT(member)   offsetof(struct script, member)
+#define SETS(member) CLI_SETS(struct script, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.table = cli_filter_options, .at = AT(filter), .short_names = "c-C"),
+	CLI_ROW(.table = cli_parent_option, .at = AT(filter)),
+	CLI_ROW(.table = cli_expression_option, .at = AT(filter)),
+	CLI_ROW(.name = "addr-range", .argument = "BYTES", SETS(filter.options.symbols_size),
+		.help = "addresses of -S are the starts of ranges of this size"),
+	CLI_ROW(.letter = 'F', .name = "fields", .argument = "[TYPE:]FIELDS", .at = AT(fields),
+		.set = set_fields, .not_negated = true,
+		.help = "the fields to print: comm,ip,sym... or changes of the default: +srcline,-dso"),
+	CLI_ROW(.letter = 'j', .name = "json", SETS(json),
+		.help = "print JSON, one object per sample"),
+	CLI_ROW(.letter = 'G', .name = "hide-call-graph", SETS(no_callchain),
+		.help = "print no call chains"),
+	CLI_ROW(.name = "max-stack", .argument = "N", SETS(max_stack), .positive = true,
+		.help = "print at most N functions of a call chain"),
+	CLI_ROW(.name = "max-blocks", .argument = "N", SETS(max_blocks),
+		.help = "print at most N blocks of code for brstackinsn"),
+	CLI_ROW(.name = "stop-bt", .argument = "SYMBOLS", SETS(stop_at),
+		.help = "end call chains at these functions"),
+	CLI_ROW(.letter = 'L', .name = "Latency", SETS(latency),
+		.help = "print short names of threads and CPUs"),
+	CLI_ROW(.table = cli_ns_option, .at = AT(ns)),
+	CLI_ROW(.name = "reltime", SETS(reltime), .help = "print times since the first sample"),
+	CLI_ROW(.name = "deltatime", SETS(deltatime),
+		.help = "print times since the previous sample"),
+	CLI_ROW(.table = cli_header_option, .at = AT(header)),
+	CLI_ROW(.table = cli_header_only_option, .at = AT(header_only)),
+	CLI_ROW(.table = cli_show_info_option, .at = AT(long_header)),
+	CLI_ROW(.table = cli_full_source_path_option, .at = AT(full_path)),
+	CLI_ROW(.name = "show-task-events", SETS(show_task),
+		.help = "print COMM, FORK and EXIT records"),
+	CLI_ROW(.name = "show-mmap-events", SETS(show_mmap),
+		.help = "print MMAP and MMAP2 records"),
+	CLI_ROW(.name = "show-switch-events", SETS(show_switch), .help = "print SWITCH records"),
+	CLI_ROW(.name = "show-namespace-events", SETS(show_namespace),
+		.help = "print NAMESPACES records"),
+	CLI_ROW(.name = "show-lost-events", SETS(show_lost), .help = "print LOST records"),
+	CLI_ROW(.name = "show-round-events", SETS(show_round),
+		.help = "print FINISHED_ROUND records"),
+	CLI_ROW(.name = "show-bpf-events", SETS(show_bpf),
+		.help = "print KSYMBOL and BPF_EVENT records"),
+	CLI_ROW(.name = "show-cgroup-events", SETS(show_cgroup), .help = "print CGROUP records"),
+	CLI_ROW(.name = "show-text-poke-events", SETS(show_text_poke),
+		.help = "print TEXT_POKE and KSYMBOL records"),
+	CLI_ROW(.table = cli_switch_options, .at = AT(switching)),
+	CLI_ROW(.table = cli_unsupported_options, .at = AT(unsupported)),
+	/* for programs that perf starts, of which perch has none */
+	CLI_ROW(.letter = 'a', .name = "all-cpus", .kind = CLI_IGNORED, .hidden = true),
+	CLI_ROW(.name = "per-event-dump", SETS(per_event_dump),
+		.help = "write the samples of each event to FILE.EVENT.dump"),
+	CLI_ROW(.letter = 'D', .name = "dump-raw-trace", SETS(dump),
+		.help = "print all records, as perch dump --time"),
+	CLI_ROW(.name = "dump-unsorted-raw-trace", SETS(dump_unsorted),
+		.help = "print all records in the order of the file, as perch dump"),
+	CLI_ROW(.table = cli_symbol_options, .at = AT(input)),
+	CLI_ROW(.table = cli_inline_option, .at = AT(no_inline)),
+	CLI_ROW(.table = cli_input_verbose_option, .at = AT(input)),
+	CLI_ROW(.table = cli_no_pager_option),
+	{ 0 },
+};
+
+const struct cli_usage cli_script_usage = {
+	.name = SCRIPT_COMMAND,
+	.operands = "[OPTIONS]",
+	.summary = "Prints each sample of a perf.data file.",
+	.options = options,
+};
+
 int perch_cmd_script(int argc, char **argv)
 {
 	struct script script = { .input.command = SCRIPT_COMMAND,
 				 .comm = { { .index = UINT32_MAX }, { .index = UINT32_MAX } } };
-	bool all_cpus = false;
-	const struct cli_option options[] = {
-		CLI_INPUT_OPTIONS(&script.input),
-		CLI_FILTER_OPTIONS(&script.filter, 'c', 0, 'C'),
-		CLI_PARENT_OPTION(&script.filter, 0),
-		CLI_FILTER_EXPRESSION_OPTION(&script.filter),
-		{ 0, "addr-range", "BYTES", "addresses of -S are the starts of ranges of this size",
-		  CLI_NUMBER, &script.filter.options.symbols_size, NULL, false, false },
-		{ 'F', "fields", "[TYPE:]FIELDS",
-		  "the fields to print: comm,ip,sym... or changes of the default: +srcline,-dso",
-		  CLI_CALL, &script.fields, set_fields, false, false },
-		FLAG('j', "json", json, "print JSON, one object per sample"),
-		FLAG('G', "hide-call-graph", no_callchain, "print no call chains"),
-		{ 0, "max-stack", "N", "print at most N functions of a call chain", CLI_POSITIVE,
-		  &script.max_stack, NULL, false, false },
-		{ 0, "max-blocks", "N", "print at most N blocks of code for brstackinsn",
-		  CLI_NUMBER, &script.max_blocks, NULL, false, false },
-		{ 0, "stop-bt", "SYMBOLS", "end call chains at these functions", CLI_STRING,
-		  &script.stop_at, NULL, false, false },
-		FLAG('L', "Latency", latency, "print short names of threads and CPUs"),
-		FLAG(0, "ns", ns, "print times with nanoseconds"),
-		FLAG(0, "reltime", reltime, "print times since the first sample"),
-		FLAG(0, "deltatime", deltatime, "print times since the previous sample"),
-		FLAG(0, "header", header, "print the header of the file, too"),
-		FLAG(0, "header-only", header_only, "print only the header"),
-		FLAG('I', "show-info", long_header,
-		     "print the header with topology, caches and memory, too"),
-		FLAG(0, "full-source-path", full_path, "print source files with directories"),
-		FLAG(0, "show-task-events", show_task, "print COMM, FORK and EXIT records"),
-		FLAG(0, "show-mmap-events", show_mmap, "print MMAP and MMAP2 records"),
-		FLAG(0, "show-switch-events", show_switch, "print SWITCH records"),
-		FLAG(0, "show-namespace-events", show_namespace, "print NAMESPACES records"),
-		FLAG(0, "show-lost-events", show_lost, "print LOST records"),
-		FLAG(0, "show-round-events", show_round, "print FINISHED_ROUND records"),
-		FLAG(0, "show-bpf-events", show_bpf, "print KSYMBOL and BPF_EVENT records"),
-		FLAG(0, "show-cgroup-events", show_cgroup, "print CGROUP records"),
-		FLAG(0, "show-text-poke-events", show_text_poke,
-		     "print TEXT_POKE and KSYMBOL records"),
-		CLI_SWITCH_OPTIONS(&script.switching),
-		CLI_UNSUPPORTED_OPTIONS(&script.unsupported),
-		/* for programs that perf starts, of which perch has none */
-		{ 'a', "all-cpus", NULL, "", CLI_FLAG, &all_cpus, NULL, false, true },
-		FLAG(0, "per-event-dump", per_event_dump,
-		     "write the samples of each event to FILE.EVENT.dump"),
-		FLAG('D', "dump-raw-trace", dump, "print all records, as perch dump --time"),
-		FLAG(0, "dump-unsorted-raw-trace", dump_unsorted,
-		     "print all records in the order of the file, as perch dump"),
-		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
-		  &script.input.options.symbols.kallsyms, NULL, false, false },
-		CLI_SYMBOL_OPTIONS(&script.input),
-		{ 0, "inline", NULL, "show inlined functions in call chains (default)", CLI_CALL,
-		  &script, set_inline, false, false },
-		CLI_INPUT_VERBOSE_OPTION(&script.input),
-		CLI_NO_PAGER,
-	};
 	int next, status;
 
 	script_fields_init(&script.fields);
-	next = cli_parse(&cli_script_usage, options, CLI_NR(options), argc, argv);
+	next = cli_options_parse(&cli_script_usage, &script, argc, argv);
 	if (next < argc)
 		return refuse_operand(argv[next]);
 	if (script.dump || script.dump_unsorted)
