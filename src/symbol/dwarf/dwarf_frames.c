@@ -352,10 +352,7 @@ int perch__dwarf_open(struct dwarf **dwarf, struct elf_file *file)
 
 int perch__dwarf_list(struct dwarf *dwarf)
 {
-	int rc = perch__dwarf_units(dwarf);
-
-	/* without code it is damaged, too */
-	return result(dwarf, rc || dwarf->nr_unit_ranges ? rc : -ENOTSUP);
+	return result(dwarf, perch__dwarf_units(dwarf));
 }
 
 void perch__dwarf_free(struct dwarf *dwarf)
