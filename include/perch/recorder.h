@@ -33,8 +33,8 @@
 #define PERCH_RECORDER_H
 
 #include <perch/file.h>
-#include <perch/process.h>
 #include <perch/sampler.h>
+#include <perch/session.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -119,8 +119,7 @@ struct perch_recorder_options {
 	bool no_build_ids; /**< no feature BUILD_ID */
 	/** Where the build ids in records come from. */
 	enum perch_recorder_map_ids map_ids;
-	/** Files are kept open while they are mapped, up to 256, for perch_recorder_open_mapped().
-	 */
+	/** Mapped files are kept open, up to 256, for perch_recorder_fill_cache(). */
 	bool pin_files;
 
 	const char *version;   /**< of the program, for the feature VERSION; NULL: of the library */
@@ -338,25 +337,20 @@ PERCH_API const struct perch_error *perch_recorder_lacks(const struct perch_reco
 							 enum perch_recorder_part part);
 
 /**
- * Opens a mapped file that is pinned, with the path and the build id of a DSO. It may be deleted,
- * or its process may have ended.
+ * Adds the files that have samples in the file that ended last to the build id cache. With
+ * .pin_files also files that are deleted, or whose process, container or mount has ended.
  *
- * @param recorder  opened with .pin_files
- * @param dso       the DSO
- * @return a descriptor, which the caller closes; -1 if there is none
+ * @param recorder      the recorder
+ * @param cache         the cache
+ * @param[out] missing  the files that cannot be added are counted; set to zeros before
+ * @param[out] err      the reason of a failure
+ * @return 0, or a negative errno, see perch_session_fill_cache()
+ * @retval -EINVAL  no file has ended
  */
-PERCH_API int perch_recorder_open_mapped(const struct perch_recorder *recorder,
-					 const struct perch_dso *dso);
-
-/**
- * Returns the root directories of recorded processes (containers) that are pinned, where the debug
- * files of their programs may be.
- *
- * @param recorder  opened with .pin_files
- * @param index     from 0 on
- * @return a descriptor (O_PATH) of the recorder; -1 if there are no more
- */
-PERCH_API int perch_recorder_root(const struct perch_recorder *recorder, size_t index);
+PERCH_API int perch_recorder_fill_cache(const struct perch_recorder *recorder,
+					const struct perch_build_id_cache *cache,
+					struct perch_missing_files *missing,
+					struct perch_error *err);
 
 /**
  * Writes a file that has the events, and no records: a session that opens it takes those of the

@@ -3,6 +3,7 @@
  * The parts of a recorder. A file calls only files below its own:
  *
  *	recorder.c	what a program calls, and its results
+ *	cache.c		the file -> the build id cache
  *	open.c		options and targets -> the sampler
  *	synthesize.c	records of the state before the recording -> the file
  *	files.c		opens, ends and switches files

@@ -274,16 +274,3 @@ const struct perch_error *perch_recorder_lacks(const struct perch_recorder *reco
 		return NULL;
 	return &recorder->lacking[part];
 }
-
-int perch_recorder_open_mapped(const struct perch_recorder *recorder, const struct perch_dso *dso)
-{
-	return perch__recorder_open_pinned(&recorder->scan.pinned, &recorder->scan.dsos, dso->path,
-					   dso->build_id, dso->build_id_size);
-}
-
-int perch_recorder_root(const struct perch_recorder *recorder, size_t index)
-{
-	const struct recorder_pinned *pinned = &recorder->scan.pinned;
-
-	return index < pinned->nr_roots ? pinned->root[index].fd : -1;
-}

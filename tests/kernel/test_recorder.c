@@ -18,7 +18,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <perch/build_id_cache.h>
 #include <perch/recorder.h>
+#include <perch/symbol.h>
 
 #include "unprivileged.h"
 #include "work.h"
@@ -338,6 +340,42 @@ static void writes_several_files(void **state)
 	assert_int_equal(remove_files(), 2);
 }
 
+/* The file of this program is in the cache, with its build id, when its recording has ended. */
+static void fills_the_build_id_cache(void **state)
+{
+	struct perch_recorder_options options = own;
+	struct perch_missing_files missing = { 0 };
+	struct perch_recorder_stats stats;
+	struct perch_build_id_cache *cache;
+	struct perch_build_id_text id;
+	struct perch_recorder *recorder;
+	uint8_t build_id[20];
+	char name[160];
+	int size = perch_build_id_of_file(own_path, build_id, NULL);
+
+	(void)state;
+	assert_true(size > 0);
+	perch_format_build_id(&id, build_id, (size_t)size);
+	snprintf(name, sizeof(name), "%s-cache", directory);
+	assert_int_equal(perch_build_id_cache_new(&cache, name, NULL, NULL), 0);
+	assert_int_equal(perch_build_id_cache_open(cache, true, &err), 0);
+	options.path = path;
+	options.pin_files = true;
+	recorder = open_recorder(&options);
+	start(recorder);
+	assert_int_equal(perch_recorder_fill_cache(recorder, cache, &missing, &err), -EINVAL);
+	work(recorder);
+	end(recorder, &stats);
+	assert_false(perch_build_id_cache_has(cache, &id, PERCH_CACHED_ELF));
+	assert_int_equal(perch_recorder_fill_cache(recorder, cache, &missing, &err), 0);
+	assert_true(perch_build_id_cache_has(cache, &id, PERCH_CACHED_ELF));
+	assert_int_equal(missing.files, 0);
+	perch_recorder_close(recorder);
+	perch_build_id_cache_free(cache);
+	snprintf(name, sizeof(name), "rm -rf %s-cache", directory);
+	assert_int_equal(system(name), 0);
+}
+
 /* The newest records of small rings, twice. */
 static void writes_copies_of_rings(void **state)
 {
@@ -347,6 +385,7 @@ static void writes_copies_of_rings(void **state)
 	struct content content;
 
 	(void)state;
+	remove_files();
 	options.path = path;
 	options.several = true;
 	options.sampler.overwrite = true;
@@ -483,6 +522,7 @@ int main(void)
 		cmocka_unit_test(stops_when_the_function_fails),
 		cmocka_unit_test(writes_a_pipe),
 		cmocka_unit_test(writes_several_files),
+		cmocka_unit_test(fills_the_build_id_cache),
 		cmocka_unit_test(writes_copies_of_rings),
 		cmocka_unit_test(keeps_what_fits_on_a_full_disk),
 		cmocka_unit_test(explains_missing_rights),

@@ -241,7 +241,7 @@ static void refuses_columns_and_options_of_rows(void **state)
 
 static void refuses_options_of_jitdump_files(void **state)
 {
-	struct perch_jitdump_options options = { .reserved = { [3] = 1 } };
+	struct perch_jitdump_options options = { .reserved = { [2] = 1 } };
 	struct perch_processes *processes;
 
 	(void)state;

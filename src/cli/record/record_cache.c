@@ -1,62 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Adds the files that have samples to the build id cache. It reads the recording that was written:
- * while the recording runs, this would take time from what is measured.
- */
-#include <stdio.h>
+/* Adds the files that have samples to the build id cache. */
 #include <sys/stat.h>
-#include <perch/session.h>
-#include <perch/symbol.h>
 
 #include "commands/build_id_cache.h"
 #include "record.h"
-
-#define MAX_ROOTS 32
-
-/* Opens a file that is pinned since it was mapped. */
-static int open_pinned(const void *context, const struct perch_dso *dso)
-{
-	return perch_recorder_open_mapped(context, dso);
-}
-
-/* Makes the symbols of the root directories of processes. Returns their number. */
-static size_t open_roots(const struct perch_recorder *recorder,
-			 struct perch_symbols *root[MAX_ROOTS])
-{
-	struct perch_symbols_options options = { 0 };
-	char path[32];
-	size_t nr = 0;
-	int fd;
-
-	options.root = path;
-	for (size_t i = 0; nr < MAX_ROOTS && (fd = perch_recorder_root(recorder, i)) >= 0; i++) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		nr += !perch_symbols_new(&root[nr], &options, NULL);
-	}
-	return nr;
-}
-
-static int fill(const struct perch_build_id_cache *cache, const char *path,
-		struct perch_missing_files *missing, const struct perch_recorder *recorder,
-		struct perch_error *err)
-{
-	struct perch_symbols *root[MAX_ROOTS];
-	struct perch_fill_cache_options fill_options = {
-		.kernel = true, .open = open_pinned, .context = recorder, .root = root
-	};
-	const struct perch_session_options options = { .symbols.verified_only = true };
-	struct perch_session *session;
-	int rc = perch_session_open(&session, path, &options, err);
-
-	if (rc)
-		return rc;
-	fill_options.nr_roots = open_roots(recorder, root);
-	rc = perch_session_fill_cache(session, cache, &fill_options, missing, err);
-	for (size_t i = 0; i < fill_options.nr_roots; i++)
-		perch_symbols_free(root[i]);
-	perch_session_close(session);
-	return rc;
-}
 
 bool record_fills_cache(const struct record_options *options)
 {
@@ -84,7 +31,7 @@ void record_fill_cache(const struct record *record)
 			cli_error(record->options->command, &err);
 		return;
 	}
-	if (fill(cache, options->output, &missing, record->recorder, &err))
+	if (perch_recorder_fill_cache(record->recorder, cache, &missing, &err))
 		cli_note(
 			record->options->command,
 			"%s. The recording is complete, but names of programs that are built again "
