@@ -12,12 +12,6 @@
 #include "output_file.h"
 #include "program/program.h"
 
-const struct cli_usage cli_explain_usage = {
-	.name = "explain",
-	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
-	.summary = "Explains why the kernel refuses the perf events of a program.",
-};
-
 #define NO_PID UINT64_MAX
 
 struct explain_request {
@@ -256,51 +250,38 @@ static int print_causes(bool json)
 	return cli_error(EXPLAIN_COMMAND, &err);
 }
 
+#define SETS(member) CLI_SETS(struct explain_request, member)
+
+static const struct cli_option options[] = {
+	CLI_ROW(.letter = 'j', .name = "json", SETS(json),
+		.help = "print JSON, one object per line for each refusal"),
+	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(output),
+		.help = "print to FILE instead of stderr"),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(job.trace.verbose),
+		.help = "also open calls that succeeded, with lint findings"),
+	CLI_ROW(.letter = 'p', .name = "pid", .argument = "PID", SETS(pid),
+		.help = "trace a running process"),
+	CLI_ROW(.name = "strace", .argument = "FILE", SETS(log),
+		.help = "explain the system calls in a log of strace; - is stdin"),
+	CLI_ROW(.name = "here", SETS(here),
+		.help = "with --strace: the log was made on this machine, by this user"),
+	CLI_ROW(.name = "no-probe", SETS(no_probe),
+		.help = "make no further open calls to find a cause"),
+	CLI_ROW(.name = "causes", SETS(causes), .help = "list all causes"),
+	{ 0 },
+};
+
+const struct cli_usage cli_explain_usage = {
+	.name = "explain",
+	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
+	.summary = "Explains why the kernel refuses the perf events of a program.",
+	.options = options,
+};
+
 int perch_cmd_explain(int argc, char **argv)
 {
 	struct explain_request request = { .pid = NO_PID };
-	const struct cli_option options[] = {
-		{ .letter = 'j',
-		  .name = "json",
-		  .help = "print JSON, one object per line for each refusal",
-		  .kind = CLI_FLAG,
-		  .value = &request.json },
-		{ .letter = 'o',
-		  .name = "output",
-		  .argument = "FILE",
-		  .help = "print to FILE instead of stderr",
-		  .kind = CLI_STRING,
-		  .value = &request.output },
-		{ .letter = 'v',
-		  .name = "verbose",
-		  .kind = CLI_COUNT,
-		  .help = "also open calls that succeeded, with lint findings",
-		  .value = &request.job.trace.verbose },
-		{ .letter = 'p',
-		  .name = "pid",
-		  .argument = "PID",
-		  .help = "trace a running process",
-		  .kind = CLI_NUMBER,
-		  .value = &request.pid },
-		{ .name = "strace",
-		  .argument = "FILE",
-		  .help = "explain the system calls in a log of strace; - is stdin",
-		  .kind = CLI_STRING,
-		  .value = &request.log },
-		{ .name = "here",
-		  .help = "with --strace: the log was made on this machine, by this user",
-		  .kind = CLI_FLAG,
-		  .value = &request.here },
-		{ .name = "no-probe",
-		  .help = "make no further open calls to find a cause",
-		  .kind = CLI_FLAG,
-		  .value = &request.no_probe },
-		{ .name = "causes",
-		  .help = "list all causes",
-		  .kind = CLI_FLAG,
-		  .value = &request.causes },
-	};
-	int first = cli_parse(&cli_explain_usage, options, CLI_NR(options), argc, argv);
+	int first = cli_options_parse(&cli_explain_usage, &request, argc, argv);
 	int status;
 
 	if (first < argc)

@@ -179,10 +179,10 @@ struct stat_job {
 int stat_parse(struct stat_job *stat, int argc, char **argv);
 
 /* stat_events.c: callbacks of the options table. */
-int stat_add_events(void *value, const char *text, bool negated);
-int stat_add_event_file(void *value, const char *path, bool negated);
-int stat_add_filter(void *value, const char *filter, bool negated);
-int stat_add_cgroups(void *value, const char *names, bool negated);
+int stat_add_events(const struct cli_given *given);
+int stat_add_event_file(const struct cli_given *given);
+int stat_add_filter(const struct cli_given *given);
+int stat_add_cgroups(const struct cli_given *given);
 /*
  * Adds the default events and those of -d, and makes the lines and the parts, still without
  * targets. Returns 0, or the exit status after it printed an error.

@@ -17,30 +17,30 @@ static int no_memory(void)
 	return cli_error(STAT_COMMAND, &err);
 }
 
-int stat_add_events(void *value, const char *text, bool negated)
+static int add_events(struct stat_job *stat, const char *text)
 {
-	struct stat_job *stat = value;
-
-	(void)negated;
 	return cli_add_events(STAT_COMMAND, &stat->events, &stat->last_events, text, stat->machine);
 }
 
-int stat_add_event_file(void *value, const char *path, bool negated)
+int stat_add_events(const struct cli_given *given)
 {
-	struct stat_job *stat = value;
+	return add_events(given->state, given->text);
+}
 
-	(void)negated;
-	return cli_add_event_file(STAT_COMMAND, &stat->events, &stat->last_events, path,
+int stat_add_event_file(const struct cli_given *given)
+{
+	struct stat_job *stat = given->state;
+
+	return cli_add_event_file(STAT_COMMAND, &stat->events, &stat->last_events, given->text,
 				  stat->machine);
 }
 
 /* As in perf, a filter applies to the events of the last -e. */
-int stat_add_filter(void *value, const char *filter, bool negated)
+int stat_add_filter(const struct cli_given *given)
 {
-	struct stat_job *stat = value;
+	struct stat_job *stat = given->state;
 
-	(void)negated;
-	return cli_add_filter(STAT_COMMAND, &stat->events, stat->last_events, filter,
+	return cli_add_filter(STAT_COMMAND, &stat->events, stat->last_events, given->text,
 			      stat->machine);
 }
 
@@ -49,13 +49,13 @@ static int assign_cgroups(struct stat_job *stat, const char *names)
 	return cli_assign_cgroups(STAT_COMMAND, &stat->cgroups, names, stat->events.nr);
 }
 
-int stat_add_cgroups(void *value, const char *names, bool negated)
+int stat_add_cgroups(const struct cli_given *given)
 {
-	struct stat_job *stat = value;
+	const char *names = given->text;
+	struct stat_job *stat = given->state;
 
-	(void)negated;
 	if (!names) {
-		cli_usage_error(STAT_COMMAND, "--cgroup cannot be negated");
+		cli_usage_error(STAT_COMMAND, "--cgroup cannot be given->negated");
 		return -EINVAL;
 	}
 	stat->options.target.cgroups = names;
@@ -77,19 +77,16 @@ static int add_defaults(struct stat_job *stat)
 	int rc = 0;
 
 	if (!stat->events.nr) {
-		rc = stat_add_events(stat,
-				     cli_target_system_wide(&stat->options.target) ? "cpu-clock"
-										   : "task-clock",
-				     false);
+		rc = add_events(stat, cli_target_system_wide(&stat->options.target) ? "cpu-clock"
+										    : "task-clock");
 		if (!rc)
-			rc = stat_add_events(
+			rc = add_events(
 				stat,
 				"context-switches,cpu-migrations,page-faults,cycles,instructions,"
-				"branches,branch-misses",
-				false);
+				"branches,branch-misses");
 	}
 	for (int i = 0; !rc && i < stat->options.detailed && i < (int)CLI_NR(detailed_events); i++)
-		rc = stat_add_events(stat, detailed_events[i], false);
+		rc = add_events(stat, detailed_events[i]);
 	return rc ? CLI_EXIT_USAGE : 0;
 }
 

@@ -4,29 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared_options.h"
 #include "stat.h"
 
-const struct cli_usage cli_stat_usage = {
-	.name = "stat",
-	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
-	.summary = "Counts events while a program runs.",
-};
-
-static int set_big_num(void *value, const char *argument, bool negated)
+static int set_big_num(const struct cli_given *given)
 {
-	(void)argument;
-	*(int *)value = !negated;
+	*(int *)given->state = !given->negated;
 	return 0;
-}
-
-static int refuse_metrics(void *value, const char *names, bool negated)
-{
-	(void)value;
-	(void)names;
-	(void)negated;
-	cli_usage_error(STAT_COMMAND, "-M is not supported: perch has no tables of CPU "
-				      "metrics; count the events of the metric with -e");
-	return -EINVAL;
 }
 
 static int check_aggregation(struct stat_job *stat)
@@ -163,94 +147,101 @@ static int check_options(struct stat_job *stat)
 	return 0;
 }
 
-#define ROW(letter, name, what, help, kind, value, call)                  \
-	{                                                                 \
-		letter, name, what, help, kind, value, call, false, false \
-	}
-#define FLAG(letter, name, help, value)	 ROW(letter, name, NULL, help, CLI_FLAG, value, NULL)
-#define COUNT(letter, name, help, value) ROW(letter, name, NULL, help, CLI_COUNT, value, NULL)
-#define STRING(letter, name, what, help, value) \
-	ROW(letter, name, what, help, CLI_STRING, value, NULL)
-#define NUMBER(letter, name, what, help, value) \
-	ROW(letter, name, what, help, CLI_NUMBER, value, NULL)
-#define CALL(letter, name, what, help, value, call) \
-	ROW(letter, name, what, help, CLI_CALL, value, call)
+#define AT(member)   offsetof(struct stat_job, member)
+#define SETS(member) CLI_SETS(struct stat_job, member)
+
+static const struct cli_option table[] = {
+	CLI_ROW(.letter = 'e', .name = "event", .argument = "EVENTS", .set = stat_add_events,
+		.not_negated = true, .help = "events to count; see 'perch list'"),
+	CLI_ROW(.name = "event-file", .argument = "FILE", .set = stat_add_event_file,
+		.not_negated = true, .help = "events to count, from a file"),
+	CLI_ROW(.name = "filter", .argument = "EXPR", .set = stat_add_filter, .not_negated = true,
+		.help = "filter for the tracepoints of the last -e"),
+	CLI_ROW(.letter = 'd', .name = "detailed", SETS(options.detailed),
+		.help = "add cache events; -dd and -ddd add more"),
+	CLI_ROW(.letter = 'n', .name = "null", SETS(options.null),
+		.help = "count no events, print the time"),
+	CLI_ROW(.name = "all-user", SETS(options.all_user), .help = "count only user space"),
+	CLI_ROW(.name = "all-kernel", SETS(options.all_kernel), .help = "count only the kernel"),
+	CLI_ROW(.table = cli_target_options, .at = AT(options.target)),
+	CLI_ROW(.letter = 'G', .name = "cgroup", .argument = "NAME[,NAME]", .set = stat_add_cgroups,
+		.not_negated = true,
+		.help = "count the preceding events in these cgroups, in order"),
+	CLI_ROW(.name = "for-each-cgroup", .argument = "NAME[,NAME]", SETS(options.for_each_cgroup),
+		.help = "count all events in each of these cgroups; a name may be a regular expression"),
+	CLI_ROW(.letter = 'i', .name = "no-inherit", SETS(options.no_inherit),
+		.help = "do not count children and new threads"),
+	CLI_ROW(.letter = 'r', .name = "repeat", .argument = "N", SETS(options.repeat),
+		.help = "run the program N times, print means and standard errors; 0: until Ctrl-C"),
+	CLI_ROW(.name = "table", SETS(options.table),
+		.help = "with -r: also print the time of each run"),
+	CLI_ROW(.letter = 'I', .name = "interval-print", .argument = "MSEC",
+		SETS(options.interval_ms), .help = "print counts every MSEC milliseconds"),
+	CLI_ROW(.name = "interval-count", .argument = "N", SETS(options.interval_count),
+		.help = "stop after N intervals"),
+	CLI_ROW(.name = "interval-clear", SETS(options.interval_clear),
+		.help = "clear the terminal before each interval"),
+	CLI_ROW(.name = "summary", SETS(options.summary),
+		.help = "print the sums after the intervals"),
+	CLI_ROW(.name = "csv-summary", SETS(options.csv_summary),
+		.help = "mark the sums with 'summary' in the output of -x (default)"),
+	CLI_ROW(.name = "timeout", .argument = "MSEC", SETS(options.timeout_ms),
+		.help = "stop after MSEC milliseconds"),
+	CLI_ROW(.letter = 'D', .name = "delay", .argument = "MSEC", SETS(options.delay),
+		.help = "start counting MSEC milliseconds after the start; -1: leave events disabled"),
+	CLI_ROW(.name = "control", .argument = "fd:CTL[,ACK]", SETS(options.control),
+		.help = "read commands from a descriptor; fifo:CTL[,ACK]: from a named pipe"),
+	CLI_ROW(.letter = 'S', .name = "sync", SETS(options.sync),
+		.help = "call sync(2) before each run"),
+	CLI_ROW(.name = "pre", .argument = "COMMAND", SETS(options.pre),
+		.help = "shell command before each run"),
+	CLI_ROW(.name = "post", .argument = "COMMAND", SETS(options.post),
+		.help = "shell command after each run"),
+	CLI_ROW(.letter = 'A', .name = "no-aggr", SETS(options.no_aggregation),
+		.help = "print one line per CPU"),
+	CLI_ROW(.name = "per-socket", SETS(options.per_socket), .help = "add up by socket"),
+	CLI_ROW(.name = "per-die", SETS(options.per_die), .help = "add up by die"),
+	CLI_ROW(.name = "per-core", SETS(options.per_core), .help = "add up by core"),
+	CLI_ROW(.name = "per-node", SETS(options.per_node), .help = "add up by NUMA node"),
+	CLI_ROW(.name = "per-thread", SETS(options.per_thread),
+		.help = "add up by thread of -p, -t or -a"),
+	CLI_ROW(.name = "no-merge", SETS(options.no_merge),
+		.help = "print one line per PMU if several have the event"),
+	CLI_ROW(.letter = 'c', .name = "scale", SETS(options.scale),
+		.help = "scale counts for multiplexing (default)"),
+	CLI_ROW(.name = "metric-only", SETS(options.metric_only),
+		.help = "print only ratios, without counts"),
+	CLI_ROW(.letter = 'M', .name = "metrics", .argument = "NAMES",
+		.refusal =
+			"-M is not supported: perch has no tables of CPU metrics; count the events of the metric with -e",
+		.help = "not supported"),
+	CLI_ROW(.letter = 'x', .name = "field-separator", .argument = "SEP",
+		SETS(options.separator), .help = "print fields with this separator"),
+	CLI_ROW(.letter = 'j', .name = "json-output", SETS(options.json),
+		.help = "print JSON, one object per line"),
+	CLI_ROW(.letter = 'B', .name = "big-num", .at = AT(options.big_num), .set = set_big_num,
+		.help = "group digits as the locale defines (default)"),
+	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(options.output_path),
+		.help = "write the result to FILE"),
+	CLI_ROW(.name = "append", SETS(options.append), .help = "append to FILE"),
+	CLI_ROW(.name = "log-fd", .argument = "FD", SETS(options.log_fd),
+		.help = "write the result to an open descriptor"),
+	CLI_ROW(.name = "quiet", SETS(options.quiet), .help = "print no result"),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(options.verbose),
+		.help = "print raw counts; -vv: also each perf_event_open call"),
+	{ 0 },
+};
+
+const struct cli_usage cli_stat_usage = {
+	.name = "stat",
+	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
+	.summary = "Counts events while a program runs.",
+	.options = table,
+};
 
 int stat_parse(struct stat_job *stat, int argc, char **argv)
 {
-	const struct cli_option options[] = {
-		CALL('e', "event", "EVENTS", "events to count; see 'perch list'", stat,
-		     stat_add_events),
-		CALL(0, "event-file", "FILE", "events to count, from a file", stat,
-		     stat_add_event_file),
-		CALL(0, "filter", "EXPR", "filter for the tracepoints of the last -e", stat,
-		     stat_add_filter),
-		COUNT('d', "detailed", "add cache events; -dd and -ddd add more",
-		      &stat->options.detailed),
-		FLAG('n', "null", "count no events, print the time", &stat->options.null),
-		FLAG(0, "all-user", "count only user space", &stat->options.all_user),
-		FLAG(0, "all-kernel", "count only the kernel", &stat->options.all_kernel),
-		CLI_TARGET_OPTIONS_WITHOUT_CGROUPS(&stat->options.target),
-		CALL('G', "cgroup", "NAME[,NAME]",
-		     "count the preceding events in these cgroups, in order", stat,
-		     stat_add_cgroups),
-		STRING(0, "for-each-cgroup", "NAME[,NAME]",
-		       "count all events in each of these cgroups; a name may be a regular expression",
-		       &stat->options.for_each_cgroup),
-		FLAG('i', "no-inherit", "do not count children and new threads",
-		     &stat->options.no_inherit),
-		NUMBER('r', "repeat", "N",
-		       "run the program N times, print means and standard errors; 0: until Ctrl-C",
-		       &stat->options.repeat),
-		FLAG(0, "table", "with -r: also print the time of each run", &stat->options.table),
-		NUMBER('I', "interval-print", "MSEC", "print counts every MSEC milliseconds",
-		       &stat->options.interval_ms),
-		NUMBER(0, "interval-count", "N", "stop after N intervals",
-		       &stat->options.interval_count),
-		FLAG(0, "interval-clear", "clear the terminal before each interval",
-		     &stat->options.interval_clear),
-		FLAG(0, "summary", "print the sums after the intervals", &stat->options.summary),
-		FLAG(0, "csv-summary", "mark the sums with 'summary' in the output of -x (default)",
-		     &stat->options.csv_summary),
-		NUMBER(0, "timeout", "MSEC", "stop after MSEC milliseconds",
-		       &stat->options.timeout_ms),
-		STRING('D', "delay", "MSEC",
-		       "start counting MSEC milliseconds after the start; -1: leave events disabled",
-		       &stat->options.delay),
-		STRING(0, "control", "fd:CTL[,ACK]",
-		       "read commands from a descriptor; fifo:CTL[,ACK]: from a named pipe",
-		       &stat->options.control),
-		FLAG('S', "sync", "call sync(2) before each run", &stat->options.sync),
-		STRING(0, "pre", "COMMAND", "shell command before each run", &stat->options.pre),
-		STRING(0, "post", "COMMAND", "shell command after each run", &stat->options.post),
-		FLAG('A', "no-aggr", "print one line per CPU", &stat->options.no_aggregation),
-		FLAG(0, "per-socket", "add up by socket", &stat->options.per_socket),
-		FLAG(0, "per-die", "add up by die", &stat->options.per_die),
-		FLAG(0, "per-core", "add up by core", &stat->options.per_core),
-		FLAG(0, "per-node", "add up by NUMA node", &stat->options.per_node),
-		FLAG(0, "per-thread", "add up by thread of -p, -t or -a",
-		     &stat->options.per_thread),
-		FLAG(0, "no-merge", "print one line per PMU if several have the event",
-		     &stat->options.no_merge),
-		FLAG('c', "scale", "scale counts for multiplexing (default)", &stat->options.scale),
-		FLAG(0, "metric-only", "print only ratios, without counts",
-		     &stat->options.metric_only),
-		CALL('M', "metrics", "NAMES", "not supported", stat, refuse_metrics),
-		STRING('x', "field-separator", "SEP", "print fields with this separator",
-		       &stat->options.separator),
-		FLAG('j', "json-output", "print JSON, one object per line", &stat->options.json),
-		CALL('B', "big-num", NULL, "group digits as the locale defines (default)",
-		     &stat->options.big_num, set_big_num),
-		STRING('o', "output", "FILE", "write the result to FILE",
-		       &stat->options.output_path),
-		FLAG(0, "append", "append to FILE", &stat->options.append),
-		NUMBER(0, "log-fd", "FD", "write the result to an open descriptor",
-		       &stat->options.log_fd),
-		FLAG(0, "quiet", "print no result", &stat->options.quiet),
-		COUNT('v', "verbose", "print raw counts; -vv: also each perf_event_open call",
-		      &stat->options.verbose),
-	};
-	int first = cli_parse(&cli_stat_usage, options, CLI_NR(options), argc, argv);
+	int first = cli_options_parse(&cli_stat_usage, stat, argc, argv);
 
 	if (first < argc)
 		stat->argv = argv + first;
