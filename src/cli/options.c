@@ -51,7 +51,7 @@ static void set_number(const struct parser *parser, const struct cli_option *opt
 	if (errno || end == argument || *end || strchr(argument, '-'))
 		refuse(parser, "--%s %s: expected a whole number (0 or more)", option->name,
 		       argument);
-	if (!number && (option->positive || option->kind == CLI_POSITIVE))
+	if (!number && option->positive)
 		refuse(parser,
 		       "--%s 0: expected a whole number from 1 on; without --%s there is no limit",
 		       option->name, option->name);
@@ -71,7 +71,7 @@ static double percent_of(const struct parser *parser, const char *argument)
 static void apply_option(const struct parser *parser, const struct cli_option *option,
 			 const char *argument, bool negated)
 {
-	void *value = option->value ? option->value : (char *)parser->state + option->at;
+	void *value = (char *)parser->state + option->at;
 	struct cli_given given = {
 		.command = parser->usage->name,
 		.option = option,
@@ -89,11 +89,11 @@ static void apply_option(const struct parser *parser, const struct cli_option *o
 		exit(CLI_EXIT_USAGE);
 	if (option->kind == CLI_PERCENT && argument)
 		given.percent = percent_of(parser, argument);
-	if (option->set ? option->set(&given)
-			: option->call && option->call(option->value, argument, negated))
-		exit(CLI_EXIT_USAGE);
-	if (option->set || option->call)
+	if (option->set) {
+		if (option->set(&given))
+			exit(CLI_EXIT_USAGE);
 		return;
+	}
 	switch (option->kind) {
 	case CLI_FLAG:
 		*(bool *)value = option->words ? given.value != 0 : negated == option->inverted;
@@ -105,7 +105,6 @@ static void apply_option(const struct parser *parser, const struct cli_option *o
 		*(const char **)value = argument;
 		break;
 	case CLI_NUMBER:
-	case CLI_POSITIVE:
 		if (negated)
 			*(uint64_t *)value = 0;
 		else
@@ -121,8 +120,6 @@ static void apply_option(const struct parser *parser, const struct cli_option *o
 		*(double *)value = given.percent;
 		break;
 	case CLI_IGNORED:
-	case CLI_CALL:
-	case CLI_CALL_ATTACHED:
 		break;
 	}
 }
@@ -136,7 +133,7 @@ static const char *argument_word(struct parser *parser, const struct cli_option 
 {
 	bool has_next = parser->next < parser->argc;
 
-	if (option->attached || option->kind == CLI_CALL_ATTACHED)
+	if (option->attached)
 		return NULL;
 	if (option->optional && (!has_next || parser->argv[parser->next][0] == '-'))
 		return NULL;
@@ -347,30 +344,6 @@ const char *cli_options_parse_operand(const struct cli_usage *usage, void *state
 	*operand = NULL;
 	/* the parser takes argv[0] for the name of the command */
 	for (int next; (next = cli_options_parse(usage, state, argc, argv)) < argc;
-	     argc -= next, argv += next) {
-		if (*operand)
-			return argv[next];
-		*operand = argv[next];
-		if (!strcmp(argv[next - 1], "--"))
-			return next + 1 < argc ? argv[next + 1] : NULL;
-	}
-	return NULL;
-}
-
-int cli_parse(const struct cli_usage *usage, const struct cli_option *options, size_t nr, int argc,
-	      char **argv)
-{
-	struct parser parser = { usage, options, nr, argc, argv, 1, NULL };
-
-	return parse_words(&parser);
-}
-
-const char *cli_parse_operand(const struct cli_usage *usage, const struct cli_option *options,
-			      size_t nr, int argc, char **argv, const char **operand)
-{
-	*operand = NULL;
-	/* cli_parse() takes argv[0] for the name of the command */
-	for (int next; (next = cli_parse(usage, options, nr, argc, argv)) < argc;
 	     argc -= next, argv += next) {
 		if (*operand)
 			return argv[next];

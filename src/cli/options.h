@@ -23,9 +23,6 @@ enum cli_kind {
 	CLI_BITS,    /* uint64_t: the values of a list of .words are added */
 	CLI_PERCENT, /* double: from 0 to 100 */
 	CLI_IGNORED, /* nothing is set: it is always so, or has no effect here */
-	CLI_POSITIVE,
-	CLI_CALL,
-	CLI_CALL_ATTACHED,
 };
 
 /* An option of a command line, for the function that sets it. */
@@ -41,7 +38,6 @@ struct cli_given {
 
 /* Returns 0, or another number after it has printed the reason by cli_usage_error(). */
 typedef int cli_option_set(const struct cli_given *given);
-typedef int cli_option_call(void *value, const char *argument, bool negated);
 
 struct cli_word {
 	const char *name;
@@ -58,8 +54,6 @@ struct cli_option {
 	const char *argument; /* its name in the help; NULL when the option takes none */
 	const char *help;
 	enum cli_kind kind;
-	void *value;
-	cli_option_call *call;
 	/* the argument may be missing: when the next word starts with '-', as in perf */
 	bool optional;
 	bool hidden;	  /* accepted because perf has it, not in the help */
@@ -125,11 +119,6 @@ int cli_options_parse(const struct cli_usage *usage, void *state, int argc, char
  */
 const char *cli_options_parse_operand(const struct cli_usage *usage, void *state, int argc,
 				      char **argv, const char **operand);
-
-int cli_parse(const struct cli_usage *usage, const struct cli_option *options, size_t nr, int argc,
-	      char **argv);
-const char *cli_parse_operand(const struct cli_usage *usage, const struct cli_option *options,
-			      size_t nr, int argc, char **argv, const char **operand);
 
 /* ---- options_table.c ---- */
 

@@ -130,9 +130,9 @@ static void put_name(const struct cli_option *option)
 		used += snprintf(left + used, sizeof(left) - used, "--%s", option->name);
 	if (option->argument)
 		snprintf(left + used, sizeof(left) - used,
-			 option->attached || option->kind == CLI_CALL_ATTACHED ? "[=%s]"
-			 : option->optional				       ? " [%s]"
-									       : " %s",
+			 option->attached   ? "[=%s]"
+			 : option->optional ? " [%s]"
+					    : " %s",
 			 option->argument);
 	printf(strlen(left) > 30 ? "%s\n%32s" : "%-31s%s", left, strlen(left) > 30 ? "" : " ");
 }

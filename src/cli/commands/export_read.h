@@ -37,12 +37,4 @@ void cli_export_print_notes(struct cli_input *input, const struct cli_filter *fi
 void cli_export_print_other(const struct cli_input *input, bool markers,
 			    const struct perch_export *from);
 
-/* The option -e. event: a pointer to the name. */
-#define CLI_EVENT_OPTION(event)                                                                    \
-	{                                                                                          \
-		'e', "event", "EVENT",                                                             \
-			"only samples of this event, by its name (the one with the most samples)", \
-			CLI_STRING, event, NULL, false, false                                      \
-	}
-
 #endif

@@ -131,13 +131,6 @@ void cli_input_close(struct cli_input *input)
 	input->session = NULL;
 }
 
-int cli_input_set_demangle(void *symbols, const char *argument, bool negated)
-{
-	(void)argument;
-	((struct perch_symbols_options *)symbols)->no_demangle = negated;
-	return 0;
-}
-
 bool cli_input_is_file_name(const char *operand)
 {
 	const char *end = strrchr(operand, '.');
@@ -159,13 +152,6 @@ int cli_input_refuse_files(const char *command, const char *operand, const char 
 	return 0;
 }
 
-int cli_input_set_debuginfod(void *no_debuginfod, const char *argument, bool negated)
-{
-	(void)argument;
-	*(bool *)no_debuginfod = negated;
-	return 0;
-}
-
 int cli_input_next(struct cli_input *input, struct perch_record *record)
 {
 	struct perch_error err;
@@ -182,11 +168,4 @@ int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_h
 
 	return long_header ? perch_reader_print_long_header(reader, out)
 			   : perch_reader_print_header(reader, out);
-}
-
-int cli_input_refuse_dump(void *command, const char *argument, bool negated)
-{
-	(void)argument, (void)negated;
-	return cli_usage_error(command,
-			       "no option -D: 'perch dump' prints every record with its fields");
 }

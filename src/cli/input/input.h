@@ -37,68 +37,6 @@ bool cli_input_is_file_name(const char *operand);
 int cli_input_refuse_files(const char *command, const char *operand, const char *extra,
 			   const char *other);
 
-/*
- * The options -i and -f, which all these commands have. Both are members of a struct cli_input.
- */
-#define CLI_INPUT_OPTIONS(input)                                                                   \
-	{ 'i',	      "input",                                                                     \
-	  "FILE",     "the file, directory or pipe to read, - for standard input (perf.data)",     \
-	  CLI_STRING, &(input)->path,                                                              \
-	  NULL,	      false,                                                                       \
-	  false },                                                                                 \
-	{                                                                                          \
-		'f', "force", NULL, "read a file of another user, too", CLI_FLAG, &(input)->force, \
-			NULL, false, false                                                         \
-	}
-
-#define CLI_INPUT_VERBOSE_OPTION(input)                                                       \
-	{                                                                                     \
-		'v', "verbose", NULL, "list the files whose names are unverified", CLI_COUNT, \
-			&(input)->verbose, NULL, false, false                                 \
-	}
-
-/* The options of commands that print names, besides --kallsyms. */
-#define CLI_SYMBOL_OPTIONS(input)                                                                \
-	{ 0,	      "symfs",                                                                   \
-	  "DIR",      "the directory that has the files of the recorded machine",                \
-	  CLI_STRING, &(input)->options.symbols.root,                                            \
-	  NULL,	      false,                                                                     \
-	  false },                                                                               \
-		{ 'k',	      "vmlinux",                                                         \
-		  "FILE",     "kernel symbols from this ELF file",                               \
-		  CLI_STRING, &(input)->options.symbols.vmlinux,                                 \
-		  NULL,	      false,                                                             \
-		  false },                                                                       \
-		{ 0,	    "ignore-vmlinux",                                                    \
-		  NULL,	    "use no ELF file of the kernel",                                     \
-		  CLI_FLAG, &(input)->options.symbols.no_vmlinux,                                \
-		  NULL,	    false,                                                               \
-		  false },                                                                       \
-		{ 0,	    "demangle-kernel",                                                   \
-		  NULL,	    "print names of the kernel demangled, too",                          \
-		  CLI_FLAG, &(input)->options.symbols.demangle_kernel,                           \
-		  NULL,	    false,                                                               \
-		  false },                                                                       \
-		{ 0,                                                                             \
-		  "demangle",                                                                    \
-		  NULL,                                                                          \
-		  "print demangled names (default)",                                             \
-		  CLI_CALL,                                                                      \
-		  &(input)->options.symbols,                                                     \
-		  cli_input_set_demangle,                                                        \
-		  false,                                                                         \
-		  false },                                                                       \
-	{                                                                                        \
-		0, "debuginfod", NULL, "ask the servers in DEBUGINFOD_URLS (default)", CLI_CALL, \
-			&(input)->no_debuginfod, cli_input_set_debuginfod, false, false          \
-	}
-
-/* Sets or negates the option --demangle of a struct perch_symbols_options. */
-int cli_input_set_demangle(void *symbols, const char *argument, bool negated);
-
-/* Sets or negates the option --debuginfod. */
-int cli_input_set_debuginfod(void *no_debuginfod, const char *argument, bool negated);
-
 #define CLI_INPUT_COMMAND 300 /* bytes */
 /* Stores "COMMAND: PATH", the command of messages about one of several files. Returns text. */
 const char *cli_input_command(const struct cli_input *input, char text[CLI_INPUT_COMMAND]);
@@ -110,11 +48,6 @@ void cli_input_close(struct cli_input *input);
  * Reads a record. Returns 1; 0 at the end; or a negative number after it has printed an error.
  */
 int cli_input_next(struct cli_input *input, struct perch_record *record);
-/*
- * Refuses perf's option -D with a usage error that names perch dump. command: the name of the
- * subcommand.
- */
-int cli_input_refuse_dump(void *command, const char *argument, bool negated);
 /* Prints the header of the file. long_header: with topology, caches and memory. Returns 0, or -EIO
  * after an error of the stream. */
 int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_header);

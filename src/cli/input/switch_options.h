@@ -14,19 +14,6 @@ struct cli_switch {
 	bool was_on; /* there was one */
 };
 
-#define CLI_SWITCH_OPTIONS(options)                                                              \
-	{ 0,	      "switch-on",    "EVENT", "only samples after one of this event",           \
-	  CLI_STRING, &(options)->on, NULL,    false,                                            \
-	  false },                                                                               \
-		{ 0,	      "switch-off",    "EVENT", "no samples after one of this event",    \
-		  CLI_STRING, &(options)->off, NULL,	false,                                   \
-		  false },                                                                       \
-	{                                                                                        \
-		0, "show-on-off-events", NULL,                                                   \
-			"with the samples of --switch-on and --switch-off themselves", CLI_FLAG, \
-			&(options)->show, NULL, false, false                                     \
-	}
-
 /* Finds the events in the session that was just opened. Returns 0, or CLI_EXIT_USAGE after it has
  * printed an error. */
 int cli_switch_open(struct cli_switch *options, const struct cli_input *input);

@@ -2,13 +2,6 @@
 #include "messages.h"
 #include "unsupported.h"
 
-int cli_set_itrace(void *unsupported, const char *argument, bool negated)
-{
-	(void)argument;
-	((struct cli_unsupported *)unsupported)->itrace = !negated;
-	return 0;
-}
-
 static bool has_call_stacks(const struct cli_input *input)
 {
 	const struct perch_file_event *events;

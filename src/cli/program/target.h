@@ -17,26 +17,6 @@ struct cli_target {
 	const char *cgroups;  /* -G a,b: the command assigns them to its events */
 };
 
-/*
- * Rows for the option table of a command. The second macro has no -G, for commands in which the
- * order of -e and -G matters.
- */
-/* clang-format off */
-#define CLI_TARGET_OPTIONS(target) \
-	CLI_TARGET_OPTIONS_WITHOUT_CGROUPS(target), \
-	CLI_TARGET_STRING('G', "cgroup", "NAME[,NAME]", \
-			  "processes of these cgroups, on the CPUs of -a or -C", (target)->cgroups)
-#define CLI_TARGET_OPTIONS_WITHOUT_CGROUPS(target) \
-	CLI_TARGET_STRING('p', "pid", "PID[,PID]", "running processes", (target)->pids), \
-	CLI_TARGET_STRING('t', "tid", "TID[,TID]", "running threads", (target)->tids), \
-	{ .letter = 'a', .name = "all-cpus", .help = "everything on all CPUs", .kind = CLI_FLAG, \
-	  .value = &(target)->all_cpus }, \
-	CLI_TARGET_STRING('C', "cpu", "CPUS", "on these CPUs only: 0-2,5", (target)->cpu_list)
-#define CLI_TARGET_STRING(letter_, name_, argument_, help_, value_) \
-	{ .letter = letter_, .name = name_, .argument = argument_, .help = help_, \
-	  .kind = CLI_STRING, .value = &value_ }
-/* clang-format on */
-
 /* True if the target is CPUs, not processes or threads. */
 bool cli_target_system_wide(const struct cli_target *target);
 /*

@@ -16,13 +16,6 @@
 
 extern bool cli_no_pager; /* --no-pager */
 
-/* The option --no-pager of a subcommand. */
-#define CLI_NO_PAGER                                                                              \
-	{                                                                                         \
-		0, "no-pager", NULL, "print long output on a terminal without a pager", CLI_FLAG, \
-			&cli_no_pager, NULL, false, false                                         \
-	}
-
 /*
  * Starts to page the output, if stdout is a terminal. It ends when the process exits: the exit
  * waits for the pager. A second call does nothing.
