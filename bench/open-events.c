@@ -155,7 +155,7 @@ static void compare_reading(void)
 	double of_group = 0, of_set = 0, bare = 0;
 	char text[MEMBERS * sizeof(MEMBER ",") + 3] = "{" MEMBER;
 	const struct perch_options options = { .enabled = 1 };
-	struct perch_target self = PERCH_SELF;
+	struct perch_target self = perch_self;
 	const struct perch_targets targets = { .nr = 1, .target = &self };
 	struct perch_events events = { 0 };
 	struct perch_group *group;

@@ -94,7 +94,7 @@ int main(void)
 	if (sigaction(SIGTRAP, &action, NULL) < 0)
 		return perror("cannot set a handler for SIGTRAP"), 1;
 	snprintf(event, sizeof(event), "mem:%p/%zu:w", (void *)&balance, sizeof(balance));
-	if (perch_counter_open(&writes, event, &PERCH_SELF, &options, &err) < 0)
+	if (perch_counter_open(&writes, event, &perch_self, &options, &err) < 0)
 		return perch_error_print(stderr, &err), 1; /* what failed, why, and a remedy */
 
 	perch_counter_enable(writes, NULL);

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 	struct perch_error err;
 	size_t nr;
 
-	if (perch_group_open(&group, events, &PERCH_SELF, &options, &err) < 0)
+	if (perch_group_open(&group, events, &perch_self, &options, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
 	nr = perch_group_size(group);
 	if (nr > MEMBERS)

@@ -57,7 +57,7 @@ int main(void)
 	rc = perch_events_parse(&events, "{context-switches,page-faults},cpu-clock,cycles", NULL,
 				&err);
 	if (!rc)
-		rc = perch_set_open(&set, &events, &PERCH_ALL_CPUS, &options, &err);
+		rc = perch_set_open(&set, &events, &perch_all_cpus, &options, &err);
 	if (!rc)
 		rc = count_for_100_ms(set, &err);
 	if (rc)

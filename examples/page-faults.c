@@ -16,7 +16,7 @@ int main(void)
 
 	if (memory == MAP_FAILED || madvise(memory, PAGES * PAGE, MADV_NOHUGEPAGE) < 0)
 		return perror("no memory"), 1;
-	if (perch_counter_open(&counter, "page-faults:u", &PERCH_SELF, NULL, &err) < 0)
+	if (perch_counter_open(&counter, "page-faults:u", &perch_self, NULL, &err) < 0)
 		return perch_error_print(stderr, &err), 1; /* what failed, why, and a remedy */
 
 	perch_counter_enable(counter, NULL);

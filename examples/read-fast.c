@@ -22,8 +22,8 @@ int main(void)
 	struct perch_error err;
 
 	/* without hardware counters: CPU time */
-	if (perch_counter_open(&counter, "instructions:u", &PERCH_SELF, &options, &err) &&
-	    perch_counter_open(&counter, "task-clock:u", &PERCH_SELF, &options, &err))
+	if (perch_counter_open(&counter, "instructions:u", &perch_self, &options, &err) &&
+	    perch_counter_open(&counter, "task-clock:u", &perch_self, &options, &err))
 		return perch_error_print(stderr, &err), 77;
 	if (perch_counter_read(counter, &before, &err))
 		return perch_error_print(stderr, &err), 1;

@@ -250,7 +250,7 @@ PERCH_API const struct perch_attr *perch_counter_missing_features(
  * Returns whether the last perch_counter_read() made no system call.
  *
  * With perch_options.self_monitoring, perch_counter_read() uses the CPU's own instruction (rdpmc)
- * on x86 and arm64, if a hardware event of the calling thread (PERCH_SELF) is on the PMU. Otherwise
+ * on x86 and arm64, if a hardware event of the calling thread (perch_self) is on the PMU. Otherwise
  * it uses read(2). The counts are the same.
  *
  * Events of other threads are always read with read(2): the instruction reads the counters of the

@@ -50,14 +50,9 @@ struct perch_target {
 	unsigned use_cgroup : 1;
 	uint64_t reserved[2]; /**< must be 0 */
 };
-/* clang-format off */
-/** Initializer of a target: the calling thread on every CPU. */
-#define PERCH_SELF_INIT { 0, -1, 0, 0, { 0 } }
-/* clang-format on */
+
 /** The calling thread on every CPU. */
 PERCH_API extern const struct perch_target perch_self;
-/** The calling thread: pass &PERCH_SELF. */
-#define PERCH_SELF perch_self
 
 /**
  * A list of targets, for example all threads of a process or all CPUs.
@@ -76,8 +71,6 @@ struct perch_targets {
 /** All processes on all CPUs: for samplers and sets, which open one event for each online CPU. It
  * is constant: do not pass it to functions that change a list. */
 PERCH_API extern const struct perch_targets perch_all_cpus;
-/** All processes on all CPUs: pass &PERCH_ALL_CPUS. */
-#define PERCH_ALL_CPUS perch_all_cpus
 
 /**
  * Adds one target.

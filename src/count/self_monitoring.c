@@ -85,7 +85,7 @@ static const struct {
 				   "" },
 	[PERCH__RDPMC_NOT_SELF] = { EINVAL, PERCH_ERROR_BAD_TARGET,
 				    "only events of the calling thread can be read without a system call",
-				    "open it with PERCH_SELF, in the thread that reads it" },
+				    "open it with perch_self, in the thread that reads it" },
 	[PERCH__RDPMC_NO_HARDWARE] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
 				       "the kernel counts this event, not a hardware counter", "" },
 	[PERCH__RDPMC_NO_CORE] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,

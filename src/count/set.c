@@ -295,7 +295,7 @@ int perch__set_make(struct perch_set **set, const struct perch_events *events,
 		    const struct perch_targets *targets, struct perch_machine *machine,
 		    struct perch_error *err)
 {
-	struct perch_target self = PERCH_SELF_INIT;
+	struct perch_target self = { .cpu = -1 };
 	const struct perch_targets calling_thread = { .nr = 1, .target = &self };
 	struct perch_set *new_set;
 	int rc;

@@ -7,7 +7,7 @@
 #include "machine/breakpoints.h"
 #include "internal.h"
 
-const struct perch_target perch_self = PERCH_SELF_INIT;
+const struct perch_target perch_self = { .cpu = -1 };
 static struct perch_target all_processes = { .tid = -1, .cpu = -1 };
 const struct perch_targets perch_all_cpus = { .nr = 1, .target = &all_processes };
 
@@ -98,7 +98,7 @@ int perch__attempt_open(struct perch__attempt *attempt, const struct perch_attr 
 	int fd;
 
 	if (!target)
-		target = &PERCH_SELF;
+		target = &perch_self;
 	attempt->attr = *attr;
 	attempt->size = attr->size;
 	*call = (struct perch_open_call){ .pid = target->tid,

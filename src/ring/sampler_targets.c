@@ -12,7 +12,7 @@
 #include "internal.h"
 #include "open/target.h"
 
-static struct perch_target self = PERCH_SELF_INIT;
+static struct perch_target self = { .cpu = -1 };
 static const struct perch_targets calling_thread = { .nr = 1, .target = &self };
 
 /* Returns a free element, or a new one; NULL if out of memory. */

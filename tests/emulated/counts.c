@@ -21,7 +21,7 @@ static void open_or_fail(struct perch_counter **counter, const char *text,
 {
 	struct perch_error err;
 
-	CHECK_OK(perch_counter_open(counter, text, &PERCH_SELF, options, &err), &err);
+	CHECK_OK(perch_counter_open(counter, text, &perch_self, options, &err), &err);
 }
 
 static struct perch_count count_once(struct perch_counter *counter, uint64_t iterations)
@@ -269,7 +269,7 @@ static void unsupported_events(void)
 	struct perch_error err;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		int rc = perch_counter_open(&counter, names[i], &PERCH_SELF, NULL, &err);
+		int rc = perch_counter_open(&counter, names[i], &perch_self, NULL, &err);
 
 		CHECK(rc == -ENOENT || rc == -EOPNOTSUPP, "%s: %d", names[i], rc);
 		CHECK(err.kind == PERCH_ERROR_NOT_SUPPORTED, "%s: %s: %s", names[i],
@@ -283,7 +283,7 @@ static void idle_cannot_be_excluded(void)
 	struct perch_options options = { .exclude_idle = 1 };
 	struct perch_counter *counter;
 	struct perch_error err;
-	int rc = perch_counter_open(&counter, "cycles", &PERCH_SELF, &options, &err);
+	int rc = perch_counter_open(&counter, "cycles", &perch_self, &options, &err);
 
 	CHECK(rc == -EOPNOTSUPP || rc == -EPERM || rc == -EINVAL, "%d", rc);
 	CHECK(err.message[0] && err.errnum == -rc, "%s", err.message);

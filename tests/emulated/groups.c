@@ -27,7 +27,7 @@ static void multiplexed(void)
 	uint64_t exact = (uint64_t)ITERATIONS * GUEST_LOOP_INSTRUCTIONS, furthest = 0;
 
 	for (int i = 0; i < 12; i++)
-		CHECK_OK(perch_counter_open(&counter[i], "r8:u", &PERCH_SELF, NULL, &err), &err);
+		CHECK_OK(perch_counter_open(&counter[i], "r8:u", &perch_self, NULL, &err), &err);
 	CHECK_OK(perch_tasks_enable(NULL, &err), &err);
 	guest_loop(ITERATIONS);
 	CHECK_OK(perch_tasks_disable(NULL, &err), &err);
@@ -56,7 +56,7 @@ static void six_members(void)
 	struct perch_count count[COUNTERS];
 	struct perch_error err;
 
-	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF, NULL,
+	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &perch_self, NULL,
 				  &err),
 		 &err);
 	CHECK(!perch_group_enable(group, NULL), "");
@@ -80,7 +80,7 @@ static void too_large(void)
 {
 	struct perch_group *group = NULL;
 	struct perch_error err = { 0 };
-	int rc = perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF,
+	int rc = perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &perch_self,
 				  NULL, &err);
 
 	CHECK(rc == -EINVAL && !group, "%d", rc);
@@ -124,7 +124,7 @@ static void inherited_group(void)
 	struct perch_error err;
 	pid_t child;
 
-	CHECK_OK(perch_group_open(&group, "instructions:u,r8:u", &PERCH_SELF, &options, &err),
+	CHECK_OK(perch_group_open(&group, "instructions:u,r8:u", &perch_self, &options, &err),
 		 &err);
 	child = fork();
 	if (!child) {
@@ -148,7 +148,7 @@ static void one_too_large(void)
 	struct perch_count count[COUNTERS + 1];
 	struct perch_error err;
 
-	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF, NULL,
+	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &perch_self, NULL,
 				  &err),
 		 &err);
 	perch_group_enable(group, NULL);
@@ -169,7 +169,7 @@ static void cycles_count_with_six_members(void)
 	struct perch_count count[COUNTERS + 1];
 	struct perch_error err;
 
-	CHECK_OK(perch_group_open(&group, "{cycles:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF,
+	CHECK_OK(perch_group_open(&group, "{cycles:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &perch_self,
 				  NULL, &err),
 		 &err);
 	perch_group_enable(group, NULL);
@@ -190,7 +190,7 @@ static void read_together(void)
 	struct perch_count count[3], again[3];
 	struct perch_error err;
 
-	CHECK_OK(perch_group_open(&group, "{instructions:u,r8:u,cycles:u}", &PERCH_SELF, &options,
+	CHECK_OK(perch_group_open(&group, "{instructions:u,r8:u,cycles:u}", &perch_self, &options,
 				  &err),
 		 &err);
 	perch_group_enable(group, NULL);
@@ -228,7 +228,7 @@ static void too_many_pinned(void)
 	int counted = 0, lost = 0;
 
 	for (int i = 0; i < COUNTERS + 3; i++)
-		CHECK_OK(perch_counter_open(&counter[i], "r8:u", &PERCH_SELF, &options, &err),
+		CHECK_OK(perch_counter_open(&counter[i], "r8:u", &perch_self, &options, &err),
 			 &err);
 	CHECK_OK(perch_tasks_enable(NULL, &err), &err);
 	guest_loop(100000);
@@ -263,8 +263,8 @@ static void never_scheduled(void)
 	struct perch_error err;
 
 	for (int i = 0; i < COUNTERS; i++)
-		CHECK_OK(perch_counter_open(&holder[i], "r8:u", &PERCH_SELF, &pinned, &err), &err);
-	CHECK_OK(perch_counter_open(&waiting, "r8:u", &PERCH_SELF, NULL, &err), &err);
+		CHECK_OK(perch_counter_open(&holder[i], "r8:u", &perch_self, &pinned, &err), &err);
+	CHECK_OK(perch_counter_open(&waiting, "r8:u", &perch_self, NULL, &err), &err);
 	CHECK(!perch_counter_enable(waiting, NULL), "");
 	guest_loop(10000000);
 	CHECK(!perch_counter_disable(waiting, NULL), "");
@@ -298,8 +298,8 @@ static void pinned_group_without_counters(void)
 	int rc;
 
 	for (int i = 0; i < COUNTERS - 1; i++)
-		CHECK_OK(perch_counter_open(&holder[i], "r8:u", &PERCH_SELF, &pinned, &err), &err);
-	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u}:D", &PERCH_SELF, NULL, &err), &err);
+		CHECK_OK(perch_counter_open(&holder[i], "r8:u", &perch_self, &pinned, &err), &err);
+	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u}:D", &perch_self, NULL, &err), &err);
 	CHECK(!perch_group_enable(group, NULL), "");
 	guest_loop(100000);
 	rc = perch_group_read(group, count, 2, &err);
@@ -317,8 +317,8 @@ static void exclusive(void)
 	struct perch_count mine, theirs;
 	struct perch_error err;
 
-	CHECK_OK(perch_counter_open(&alone, "r8:u", &PERCH_SELF, &options, &err), &err);
-	CHECK_OK(perch_counter_open(&other, "r8:u", &PERCH_SELF, NULL, &err), &err);
+	CHECK_OK(perch_counter_open(&alone, "r8:u", &perch_self, &options, &err), &err);
+	CHECK_OK(perch_counter_open(&other, "r8:u", &perch_self, NULL, &err), &err);
 	CHECK_OK(perch_tasks_enable(NULL, &err), &err);
 	guest_loop(ITERATIONS / 2);
 	CHECK_OK(perch_tasks_disable(NULL, &err), &err);

@@ -42,7 +42,7 @@ static void retired_instructions(void)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		parse_one(&events, names[i]);
-		CHECK_OK(perch_counter_open_event(&counter, &events.event[0], &PERCH_SELF, NULL,
+		CHECK_OK(perch_counter_open_event(&counter, &events.event[0], &perch_self, NULL,
 						  &err),
 			 &err);
 		perch_counter_enable(counter, NULL);

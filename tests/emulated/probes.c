@@ -49,7 +49,7 @@ static uint64_t hits(const char *text, void (*act)(void))
 	struct perch_count count;
 	struct perch_error err;
 
-	CHECK_OK(perch_counter_open(&counter, text, &PERCH_SELF, NULL, &err), &err);
+	CHECK_OK(perch_counter_open(&counter, text, &perch_self, NULL, &err), &err);
 	act(); /* not counted */
 	CHECK(!perch_counter_enable(counter, NULL), "%s", text);
 	for (int i = 0; i < HITS; i++)
@@ -110,7 +110,7 @@ static void too_many_breakpoints(void)
 
 	while (nr < 32) {
 		snprintf(text, sizeof(text), "mem:%#" PRIxPTR "/8:w:u", (uintptr_t)&data[nr]);
-		rc = perch_counter_open(&counter[nr], text, &PERCH_SELF, NULL, &err);
+		rc = perch_counter_open(&counter[nr], text, &perch_self, NULL, &err);
 		if (rc < 0)
 			break;
 		nr++;
@@ -132,7 +132,7 @@ static void unknown_kernel_function(void)
 {
 	struct perch_counter *counter;
 	struct perch_error err = { 0 };
-	int rc = perch_counter_open(&counter, "kprobe:no_such_function_here", &PERCH_SELF, NULL,
+	int rc = perch_counter_open(&counter, "kprobe:no_such_function_here", &perch_self, NULL,
 				    &err);
 
 	CHECK(rc < 0, "%d", rc);

@@ -135,7 +135,7 @@ static void mappings(void)
 
 	CHECK(fd >= 0 && !ftruncate(fd, 8192), "%s", strerror(errno));
 	attr.mmap = attr.mmap2 = attr.mmap_data = 1;
-	open_or_fail(&live, &attr, &PERCH_SELF, 0);
+	open_or_fail(&live, &attr, &perch_self, 0);
 	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 4096);
 	take(&live);
 	CHECK(at != MAP_FAILED && !fstat(fd, &st), "%s", strerror(errno));
@@ -151,7 +151,7 @@ static void mappings(void)
 	print_records(&live);
 	live_close(&live);
 	attr.mmap2 = 0;
-	open_or_fail(&live, &attr, &PERCH_SELF, 0);
+	open_or_fail(&live, &attr, &perch_self, 0);
 	at = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
 	take(&live);
 	record = only(&live, PERCH_RECORD_MMAP);
@@ -171,7 +171,7 @@ static void namespaces(void)
 	struct stat st;
 
 	attr.namespaces = 1;
-	open_or_fail(&live, &attr, &PERCH_SELF, 0);
+	open_or_fail(&live, &attr, &perch_self, 0);
 	CHECK(!unshare(CLONE_NEWUTS), "%s", strerror(errno));
 	take(&live);
 	record = only(&live, PERCH_RECORD_NAMESPACES);
@@ -193,7 +193,7 @@ static void switches(void)
 	size_t out = 0, in = 0;
 
 	attr.context_switch = 1;
-	open_or_fail(&live, &attr, &PERCH_SELF, 0);
+	open_or_fail(&live, &attr, &perch_self, 0);
 	usleep(20000);
 	take(&live);
 	CHECK(live.nr >= 2 && live.nr == live_count(&live, PERCH_RECORD_SWITCH), "%zu", live.nr);
@@ -232,7 +232,7 @@ static void a_cgroup(void)
 	mkdir("/groups", 0755);
 	CHECK(!mount("none", "/groups", "cgroup2", 0, NULL), "%s", strerror(errno));
 	attr.cgroup = 1;
-	open_or_fail(&live, &attr, &PERCH_SELF, 0);
+	open_or_fail(&live, &attr, &perch_self, 0);
 	CHECK(!mkdir("/groups/one of them", 0755), "%s", strerror(errno));
 	take(&live);
 	if (!live.nr)
@@ -267,7 +267,7 @@ static void a_program(void)
 	int fd;
 
 	attr.ksymbol = attr.bpf_event = 1;
-	open_or_fail(&live, &attr, &PERCH_SELF, 0);
+	open_or_fail(&live, &attr, &perch_self, 0);
 	fd = syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof(load));
 	CHECK(fd >= 0, "%s", strerror(errno));
 	take(&live);
@@ -370,7 +370,7 @@ static void samples(void)
 	attr.sample_stack_user = 64;
 	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING |
 			   PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
-	open_or_fail(&live, &attr, &PERCH_SELF, 64);
+	open_or_fail(&live, &attr, &perch_self, 64);
 	test_spin(50000000, CONSTANT);
 	take(&live);
 	for (size_t i = 0; i < live.nr; i++) {
@@ -400,7 +400,7 @@ static void kernel_samples(void)
 	struct live live;
 	size_t kernel = 0;
 
-	open_or_fail(&live, &attr, &PERCH_SELF, 0);
+	open_or_fail(&live, &attr, &perch_self, 0);
 	for (int i = 0; i < 5; i++)
 		/* the emulator is slow: a shorter sleep would end before it starts */
 		usleep(10000);
@@ -429,7 +429,7 @@ static void faults(void)
 
 	madvise(pages, 400 * 4096, MADV_NOHUGEPAGE);
 	attr.exclude_kernel = 1;
-	open_or_fail(&live, &attr, &PERCH_SELF, 1);
+	open_or_fail(&live, &attr, &perch_self, 1);
 	for (int i = 0; i < 300; i++)
 		((volatile char *)pages)[i * 4096] = 1;
 	CHECK_OK(live_take(&live, &err), &err);
@@ -466,7 +466,7 @@ static void raw(void)
 		guest_skip("this kernel has no tracepoint at getppid");
 	fclose(file);
 	attr.config = id;
-	open_or_fail(&live, &attr, &PERCH_SELF, 0);
+	open_or_fail(&live, &attr, &perch_self, 0);
 	syscall(SYS_getppid);
 	take(&live);
 	record = only(&live, PERCH_RECORD_SAMPLE);

@@ -241,7 +241,7 @@ static void three_overflows(void)
 	int fd;
 
 	sigaction(SIGIO, &action, NULL);
-	CHECK_OK(perch_counter_open(&counter, "cycles:u", &PERCH_SELF, &options, &err), &err);
+	CHECK_OK(perch_counter_open(&counter, "cycles:u", &perch_self, &options, &err), &err);
 	fd = perch_counter_fd(counter);
 	CHECK(!fcntl(fd, F_SETFL, O_ASYNC) && !fcntl(fd, F_SETOWN, getpid()),
 	      "no signals from descriptor %d", fd);

@@ -42,7 +42,7 @@ static struct perch_counter *open_running(const char *text, uint64_t period)
 
 	if (access(GUEST_USER_ACCESS, F_OK))
 		guest_skip("user-space reads of counters need Linux 5.17");
-	CHECK_OK(perch_counter_open(&counter, text, &PERCH_SELF, &options, &err), &err);
+	CHECK_OK(perch_counter_open(&counter, text, &perch_self, &options, &err), &err);
 	return counter;
 }
 
@@ -289,7 +289,7 @@ static void not_requested(void)
 	struct perch_counter *counter;
 	struct perch_error err = { 0 };
 
-	CHECK_OK(perch_counter_open(&counter, "instructions:u", &PERCH_SELF, &options, &err), &err);
+	CHECK_OK(perch_counter_open(&counter, "instructions:u", &perch_self, &options, &err), &err);
 	CHECK(!compare(counter, &err), "a read without a system call");
 	CHECK(err.message[0], "no reason");
 	perch_counter_close(counter);
@@ -371,7 +371,7 @@ static void cost(void)
 	uint64_t nothing, by_perch, direct, ratio;
 	struct perch_error err = { 0 };
 
-	CHECK_OK(perch_counter_open(&meter, "instructions:u", &PERCH_SELF, NULL, &err), &err);
+	CHECK_OK(perch_counter_open(&meter, "instructions:u", &perch_self, NULL, &err), &err);
 	page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, perch_counter_fd(counter),
 		    0);
 	CHECK(page != MAP_FAILED, "%s", strerror(errno));

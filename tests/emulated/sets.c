@@ -80,7 +80,7 @@ static void small_weak_group(void)
 /* Without the modifier W it is an error. */
 static void group_too_large(void)
 {
-	struct perch_target self = PERCH_SELF_INIT;
+	struct perch_target self = { .cpu = -1 };
 	struct perch_targets targets = { .nr = 1, .target = &self };
 	struct perch_events events = { 0 };
 	struct perch_set *set = NULL;

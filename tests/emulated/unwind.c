@@ -162,7 +162,7 @@ static void stacks_for_the_host(void)
 	attr.exclude_kernel = 1;
 	attr.sample_regs_user = (UINT64_C(1) << REGISTERS) - 1;
 	attr.sample_stack_user = STACK;
-	CHECK_OK(live_open(&live, &attr, &PERCH_SELF, 1024, &err), &err);
+	CHECK_OK(live_open(&live, &attr, &perch_self, 1024, &err), &err);
 	CHECK(!live_enable(&live), "");
 	work_all();
 	CHECK(!live_disable(&live), "");

@@ -27,7 +27,7 @@ static void set_bpf_stats(struct live *live, const char *to)
 	struct perch_error err;
 
 	attr.text_poke = 1;
-	CHECK_OK(live_open(live, &attr, &PERCH_SELF, 0, &err), &err);
+	CHECK_OK(live_open(live, &attr, &perch_self, 0, &err), &err);
 	CHECK(!live_enable(live), "");
 	guest_write(SWITCH, to);
 	CHECK(!live_disable(live), "");

@@ -68,7 +68,7 @@ static inline struct perch_group *open_group(const char *text, const struct perc
 {
 	struct perch_group *made;
 	struct perch_error err = { 0 };
-	int rc = perch_group_open(&made, text, &PERCH_SELF, options, &err);
+	int rc = perch_group_open(&made, text, &perch_self, options, &err);
 
 	if (rc)
 		skip_or_fail(text, rc, &err);

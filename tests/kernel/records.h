@@ -44,7 +44,7 @@ static inline void record_open(struct live *live, const struct perch_attr *attr,
 /* Records this thread on all CPUs. */
 static inline void record_self(struct live *live, const struct perch_attr *attr)
 {
-	record_open(live, attr, &PERCH_SELF, 0);
+	record_open(live, attr, &perch_self, 0);
 }
 
 static inline void record_take(struct live *live)

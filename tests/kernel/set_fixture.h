@@ -48,7 +48,7 @@ static inline struct perch_set *open_events(const struct perch_events *events,
 					    const struct perch_targets *targets,
 					    const struct perch_options *options, unsigned may)
 {
-	static struct perch_target self = PERCH_SELF_INIT;
+	static struct perch_target self = { .cpu = -1 };
 	const struct perch_targets mine = { .nr = 1, .target = &self };
 	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
 	struct perch_set *set;

@@ -34,7 +34,7 @@ static int open_event(const char *text, const struct perch_options *options)
 	if (perch_events_parse(&events, text, NULL, &err) ||
 	    perch_attr_build(&last, &events.event[0], options, &err))
 		fail_msg("%s: %s", text, err.message);
-	fd = perch_open(&last, &PERCH_SELF, -1, 0, NULL, &err);
+	fd = perch_open(&last, &perch_self, -1, 0, NULL, &err);
 	perch_events_clear(&events);
 	if (fd == -EACCES || fd == -EPERM) {
 		print_message("needs root: %s\n", err.message);
@@ -532,7 +532,7 @@ static void moves_a_breakpoint(void **state)
 	event.attr.bp_len = 8;
 	event.attr.exclude_kernel = event.attr.exclude_hv = 1;
 	assert_int_equal(perch_attr_build(&attr, &event, &counting, NULL), 0);
-	fd = perch_open(&attr, &PERCH_SELF, -1, 0, NULL, &err);
+	fd = perch_open(&attr, &perch_self, -1, 0, NULL, &err);
 	if (fd < 0) {
 		print_message("no breakpoint: %s\n", err.message);
 		skip();

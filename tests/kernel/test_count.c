@@ -29,7 +29,7 @@ static struct perch_counter *counter(const char *text, const struct perch_option
 	struct perch_counter *made;
 	struct perch_error err;
 
-	if (perch_counter_open(&made, text, &PERCH_SELF, options, &err))
+	if (perch_counter_open(&made, text, &perch_self, options, &err))
 		fail_msg("%s: %s", text, err.message);
 	return made;
 }
@@ -131,7 +131,7 @@ static void groups_are_read_together(void **state)
 	char *pages;
 
 	(void)state;
-	if (perch_group_open(&group, "{page-faults:u,task-clock:u,dummy:u}", &PERCH_SELF, &options,
+	if (perch_group_open(&group, "{page-faults:u,task-clock:u,dummy:u}", &perch_self, &options,
 			     &err))
 		fail_msg("%s", err.message);
 	pages = fresh_pages();
@@ -167,7 +167,7 @@ static void inherited_groups_are_read(void **state)
 	pid_t pid;
 
 	(void)state;
-	if (perch_group_open(&group, "page-faults:u,task-clock:u", &PERCH_SELF, &options, &err))
+	if (perch_group_open(&group, "page-faults:u,task-clock:u", &perch_self, &options, &err))
 		fail_msg("%s", err.message);
 	pid = fork();
 	if (pid == 0) {
@@ -200,65 +200,65 @@ static const struct {
 	enum perch_error_kind kind;
 	const char *field;
 } refusals[] = {
-	{ { SOFTWARE }, PERCH_SELF_INIT, -1, 1 << 20, EINVAL, PERCH_ERROR_BAD_FIELD, "flags" },
+	{ { SOFTWARE }, { .cpu = -1 }, -1, 1 << 20, EINVAL, PERCH_ERROR_BAD_FIELD, "flags" },
 	{ { SOFTWARE, .reserved_2 = 1 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EINVAL,
 	  PERCH_ERROR_BAD_FIELD,
 	  "reserved_2" },
 	{ { SOFTWARE, .sample_type = 1ull << 40 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EINVAL,
 	  PERCH_ERROR_BAD_FIELD,
 	  "sample_type" },
 	{ { SOFTWARE, .read_format = 1 << 12 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EINVAL,
 	  PERCH_ERROR_BAD_FIELD,
 	  "read_format" },
 	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 1 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EINVAL,
 	  PERCH_ERROR_BAD_FIELD,
 	  "branch_sample_type" },
 	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_REGS_USER },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EINVAL,
 	  PERCH_ERROR_BAD_FIELD,
 	  "sample_regs_user" },
 	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_STACK_USER, .sample_stack_user = 7 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EINVAL,
 	  PERCH_ERROR_BAD_FIELD,
 	  "sample_stack_user" },
 	{ { SOFTWARE, .sample_period = 1ull << 63 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EINVAL,
 	  PERCH_ERROR_PERIOD,
 	  "sample_period" },
 	{ { SOFTWARE, .freq = 1, .sample_freq = 1ull << 40 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EINVAL,
 	  PERCH_ERROR_FREQUENCY,
 	  "sample_freq" },
 	{ { SOFTWARE, .use_clockid = 1, .clockid = 2 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EINVAL,
@@ -274,23 +274,23 @@ static const struct {
 	  ESRCH,
 	  PERCH_ERROR_NO_PROCESS,
 	  "pid" },
-	{ { SOFTWARE }, PERCH_SELF_INIT, 9999, 0, EBADF, PERCH_ERROR_BAD_GROUP, "group_fd" },
+	{ { SOFTWARE }, { .cpu = -1 }, 9999, 0, EBADF, PERCH_ERROR_BAD_GROUP, "group_fd" },
 	{ { .type = PERCH_TYPE_SOFTWARE, .size = 64, .config = 9999, .exclude_kernel = 1 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  ENOENT,
 	  PERCH_ERROR_BAD_FIELD,
 	  "config" },
 	{ { .type = 0x7ffffff0, .size = 64, .exclude_kernel = 1 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  ENOENT,
 	  PERCH_ERROR_UNKNOWN_PMU,
 	  "type" },
 	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 9 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EOPNOTSUPP,
@@ -299,21 +299,21 @@ static const struct {
 	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_CALLCHAIN,
 	    .exclude_callchain_kernel = 1, /* some kernels refuse a user that first */
 	    .sample_max_stack = 65535 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EOVERFLOW,
 	  PERCH_ERROR_STACK_DEPTH,
 	  "sample_max_stack" },
 	{ { BREAKPOINT, .bp_type = 0, .bp_len = 8 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EINVAL,
 	  PERCH_ERROR_BAD_FIELD,
 	  "bp_type" },
 	{ { BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_len = 3 },
-	  PERCH_SELF_INIT,
+	  { .cpu = -1 },
 	  -1,
 	  0,
 	  EINVAL,
@@ -354,7 +354,7 @@ static void out_of_descriptors(void **state)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	low = (struct rlimit){ last, limit.rlim_max };
 	setrlimit(RLIMIT_NOFILE, &low);
-	assert_int_equal(perch_counter_open(&made, "page-faults:u", &PERCH_SELF, NULL, &err),
+	assert_int_equal(perch_counter_open(&made, "page-faults:u", &perch_self, NULL, &err),
 			 -EMFILE);
 	setrlimit(RLIMIT_NOFILE, &limit);
 	assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
@@ -366,7 +366,7 @@ static void too_new_options_name_the_release(void **state)
 {
 	struct perch_attr attr = { SOFTWARE, .config4 = 1 };
 	struct perch_error err;
-	int rc = perch_open(&attr, &PERCH_SELF, -1, 0, NULL, &err);
+	int rc = perch_open(&attr, &perch_self, -1, 0, NULL, &err);
 
 	(void)state;
 	if (rc >= 0) {
@@ -379,7 +379,7 @@ static void too_new_options_name_the_release(void **state)
 	assert_string_equal(err.field, "config4");
 	assert_string_equal(err.since, "6.19");
 	attr = (struct perch_attr){ SOFTWARE, .defer_callchain = 1 };
-	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, NULL, &err), -EINVAL);
+	assert_int_equal(perch_open(&attr, &perch_self, -1, 0, NULL, &err), -EINVAL);
 	assert_string_equal(err.field, "defer_callchain");
 }
 

@@ -45,7 +45,7 @@ static uint64_t faults_with_thread(const struct perch_options *options)
 	struct perch_error err;
 	pthread_t thread;
 
-	if (perch_counter_open(&faults, "page-faults:u", &PERCH_SELF, options, &err))
+	if (perch_counter_open(&faults, "page-faults:u", &perch_self, options, &err))
 		fail_msg("%s", err.message);
 	assert_int_equal(pthread_create(&thread, NULL, touch_pages, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -81,7 +81,7 @@ static void switches_and_time_in_one_group(void **state)
 	struct perch_error err;
 
 	(void)state;
-	if (perch_group_open(&group, "{task-clock,page-faults,context-switches}", &PERCH_SELF, NULL,
+	if (perch_group_open(&group, "{task-clock,page-faults,context-switches}", &perch_self, NULL,
 			     &err)) {
 		assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
 		print_message("skipped: %s\n", err.message);
@@ -115,7 +115,7 @@ static void large_groups_are_read_whole(void **state)
 	(void)state;
 	for (int i = 0; i < MEMBERS; i++)
 		strcat(text, i ? ",dummy:u" : "dummy:u");
-	if (perch_group_open(&group, text, &PERCH_SELF, &options, &err)) {
+	if (perch_group_open(&group, text, &perch_self, &options, &err)) {
 		assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
 		print_message("skipped: %s\n", err.message);
 		skip();
@@ -138,7 +138,7 @@ static void cycles_work_or_are_not_supported(void **state)
 
 	(void)state;
 	assert_int_equal(perch_machine_new(&options.machine, NULL, NULL, NULL), 0);
-	rc = perch_counter_open(&cycles, "cycles:u", &PERCH_SELF, &options, &err);
+	rc = perch_counter_open(&cycles, "cycles:u", &perch_self, &options, &err);
 	if (rc) {
 		assert_int_equal(rc, -ENOENT);
 		assert_int_equal(err.kind, PERCH_ERROR_NOT_SUPPORTED);
@@ -183,7 +183,7 @@ static void explains_missing_debug_registers(void **state)
 	int fds[64], nr = 0, rc = 0;
 
 	(void)state;
-	while (nr < 64 && (rc = perch_open(&attr, &PERCH_SELF, -1, 0, NULL, &err)) >= 0)
+	while (nr < 64 && (rc = perch_open(&attr, &perch_self, -1, 0, NULL, &err)) >= 0)
 		fds[nr++] = rc;
 	for (int i = 0; i < nr; i++)
 		close(fds[i]);
@@ -210,13 +210,13 @@ static int unprivileged_user(bool has_machine)
 	if ((has_machine && perch_machine_new(&options.machine, NULL, NULL, NULL)) ||
 	    perch_machine_privileged(options.machine))
 		return 2;
-	if (perch_counter_open(&faults, "page-faults", &PERCH_SELF, &options, &err) != -EACCES)
+	if (perch_counter_open(&faults, "page-faults", &perch_self, &options, &err) != -EACCES)
 		return 3;
 	if (err.kind != PERCH_ERROR_PARANOID || strcmp(err.field, "exclude_kernel"))
 		return 4;
 	if (!strstr(err.message, "(currently 2)") || !strstr(err.remedy, "exclude_kernel"))
 		return 5;
-	if (perch_counter_open(&faults, "page-faults:u", &PERCH_SELF, &options, &err))
+	if (perch_counter_open(&faults, "page-faults:u", &perch_self, &options, &err))
 		return 6;
 	perch_counter_close(faults);
 	if (perch_counter_open(&faults, "page-faults:u",

@@ -203,7 +203,7 @@ static void each_sleep_is_a_context_switch(void **state)
 
 static void each_cpu_change_is_a_migration(void **state)
 {
-	struct perch_counter *counter = open_on("cpu-migrations", &PERCH_SELF, NULL);
+	struct perch_counter *counter = open_on("cpu-migrations", &perch_self, NULL);
 	cpu_set_t before;
 	int cpu[2], nr = 0;
 
@@ -299,7 +299,7 @@ static void absent_events_are_0(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++) {
-		struct perch_counter *counter = open_on(events[i], &PERCH_SELF, NULL);
+		struct perch_counter *counter = open_on(events[i], &perch_self, NULL);
 
 		perch_counter_enable(counter, NULL);
 		touch(pages, PAGES);
@@ -315,7 +315,7 @@ static void absent_events_are_0(void **state)
 
 static void each_system_call_is_a_tracepoint_hit(void **state)
 {
-	struct perch_counter *counter = open_on("syscalls:sys_enter_getppid", &PERCH_SELF, NULL);
+	struct perch_counter *counter = open_on("syscalls:sys_enter_getppid", &perch_self, NULL);
 
 	(void)state;
 	call_getppid(CALLS); /* not enabled yet */
@@ -329,7 +329,7 @@ static void each_system_call_is_a_tracepoint_hit(void **state)
 
 static void a_filter_selects_hits(void **state)
 {
-	struct perch_counter *counter = open_on("syscalls:sys_enter_lseek", &PERCH_SELF, NULL);
+	struct perch_counter *counter = open_on("syscalls:sys_enter_lseek", &perch_self, NULL);
 	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	struct perch_error err = { 0 };
 
@@ -384,7 +384,7 @@ static void the_tsc_is_between_two_reads(void **state)
 {
 	(void)state;
 #if defined(__x86_64__)
-	struct perch_counter *counter = open_on("msr/tsc/", &PERCH_SELF, NULL);
+	struct perch_counter *counter = open_on("msr/tsc/", &perch_self, NULL);
 	bool whole = false;
 
 	/* a preempted thread counts less and tries again */
@@ -451,7 +451,7 @@ static void pinned_and_exclusive_software_events_count(void **state)
 		bool named = i < sizeof(events) / sizeof(*events);
 
 		pages = fresh_pages(PAGES);
-		counter = open_on(named ? events[i] : "page-faults:u", &PERCH_SELF,
+		counter = open_on(named ? events[i] : "page-faults:u", &perch_self,
 				  named ? NULL : &options);
 		perch_counter_enable(counter, NULL);
 		touch(pages, PAGES);
@@ -464,7 +464,7 @@ static void pinned_and_exclusive_software_events_count(void **state)
 static void no_sample_is_lost_without_a_ring(void **state)
 {
 	struct perch_options options = { .read = PERCH_FORMAT_LOST | PERCH_FORMAT_ID };
-	struct perch_counter *counter = open_on("page-faults:u", &PERCH_SELF, &options);
+	struct perch_counter *counter = open_on("page-faults:u", &perch_self, &options);
 	char *pages = fresh_pages(PAGES);
 	struct perch_error err = { 0 };
 	struct perch_count count;
@@ -486,7 +486,7 @@ static void no_sample_is_lost_without_a_ring(void **state)
 
 static void a_reset_sets_the_count_to_0(void **state)
 {
-	struct perch_counter *counter = open_on("page-faults:u", &PERCH_SELF, NULL);
+	struct perch_counter *counter = open_on("page-faults:u", &perch_self, NULL);
 	char *pages = fresh_pages(2 * PAGES);
 	struct perch_count count;
 
@@ -508,8 +508,8 @@ static void a_reset_sets_the_count_to_0(void **state)
 
 static void all_events_of_a_thread_start_and_stop_together(void **state)
 {
-	struct perch_counter *faults = open_on("page-faults:u", &PERCH_SELF, NULL);
-	struct perch_counter *minor = open_on("minor-faults:u", &PERCH_SELF, NULL);
+	struct perch_counter *faults = open_on("page-faults:u", &perch_self, NULL);
+	struct perch_counter *minor = open_on("minor-faults:u", &perch_self, NULL);
 	char *pages = fresh_pages(3 * PAGES);
 	size_t size = PAGES * sysconf(_SC_PAGESIZE);
 	struct perch_error err = { 0 };

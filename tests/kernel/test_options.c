@@ -132,7 +132,7 @@ static void signals_with_data(void **state)
 	(void)state;
 	needs_breakpoints_that_fire();
 	sigaction(SIGTRAP, &action, NULL);
-	fd = open_built(&event, &options, &PERCH_SELF);
+	fd = open_built(&event, &options, &perch_self);
 	traps = 0;
 	for (int i = 1; i <= 3; i++) {
 		watched = i;
@@ -162,7 +162,7 @@ static void modifies_signal_data(void **state)
 	(void)state;
 	needs_breakpoints_that_fire();
 	sigaction(SIGTRAP, &action, NULL);
-	fd = open_built(&event, &options, &PERCH_SELF);
+	fd = open_built(&event, &options, &perch_self);
 	assert_int_equal(perch_attr_build(&attr, &event, &options, NULL), 0);
 	attr.sig_data = 99;
 	if (perch_event_modify(fd, &attr, NULL, &err))
@@ -195,7 +195,7 @@ static void check_clock(clockid_t clock)
 					       .exclude_kernel = 1 };
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
 	size_t page = sysconf(_SC_PAGESIZE), nr = 0;
-	int fd = open_built(&event, &options, &PERCH_SELF);
+	int fd = open_built(&event, &options, &perch_self);
 	struct perch_mmap_page *ring =
 		mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	uint64_t before, after, earlier;
@@ -245,7 +245,7 @@ static void counts_lost_samples(void **state)
 					       .read = PERCH_FORMAT_LOST | PERCH_FORMAT_ID };
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
 	size_t page = sysconf(_SC_PAGESIZE);
-	int fd = open_built(&event, &options, &PERCH_SELF);
+	int fd = open_built(&event, &options, &perch_self);
 	void *ring = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	uint64_t words[3];
 
@@ -272,7 +272,7 @@ static void *touch_twenty(void *unused)
 static uint64_t faults_of_others(const struct perch_options *options)
 {
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
-	int fd = open_built(&event, options, &PERCH_SELF), status;
+	int fd = open_built(&event, options, &perch_self), status;
 	uint64_t value;
 	pthread_t thread;
 	pid_t child;

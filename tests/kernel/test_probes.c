@@ -91,7 +91,7 @@ static struct perch_counter *counter(const char *text)
 	struct perch_counter *made;
 	struct perch_error err = { 0 };
 
-	if (perch_counter_open(&made, text, &PERCH_SELF, NULL, &err) && is_missing(text, &err))
+	if (perch_counter_open(&made, text, &perch_self, NULL, &err) && is_missing(text, &err))
 		skip();
 	return made;
 }
@@ -203,7 +203,7 @@ static void too_many_breakpoints_are_reported(void **state)
 	(void)state;
 	snprintf(text, sizeof(text), "mem:%#lx/4:w:u", (unsigned long)&watched[0]);
 	made[nr++] = counter(text);
-	while (nr < MOST && !(rc = perch_counter_open(&made[nr], text, &PERCH_SELF, NULL, &err)))
+	while (nr < MOST && !(rc = perch_counter_open(&made[nr], text, &perch_self, NULL, &err)))
 		nr++;
 	assert_int_equal(rc, -ENOSPC);
 	assert_int_equal(err.kind, PERCH_ERROR_BREAKPOINTS);
@@ -303,7 +303,7 @@ static void all_sites_of_a_usdt_probe_are_counted(void **state)
 	assert_in_range(events.nr, 2, MOST);
 	for (size_t i = 0; i < events.nr; i++) {
 		assert_int_equal(events.event[i].first, 0);
-		if (perch_counter_open_event(&made[i], &events.event[i], &PERCH_SELF, NULL, &err) &&
+		if (perch_counter_open_event(&made[i], &events.event[i], &perch_self, NULL, &err) &&
 		    is_missing(text, &err)) {
 			perch_events_clear(&events);
 			skip();
@@ -379,7 +379,7 @@ static void kernel_functions_are_probed(void **state)
 	has_pmu = perch_machine_pmu(machine, "kprobe");
 	perch_machine_free(machine);
 	if (!has_pmu) {
-		assert_int_equal(perch_counter_open(&made, "kprobe:vfs_read", &PERCH_SELF, NULL,
+		assert_int_equal(perch_counter_open(&made, "kprobe:vfs_read", &perch_self, NULL,
 						    &err),
 				 -ENOENT);
 		assert_int_equal(err.kind, PERCH_ERROR_UNKNOWN_PMU);

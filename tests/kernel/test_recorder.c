@@ -466,7 +466,7 @@ static int record_unprivileged(void)
 	struct perch_recorder *recorder;
 
 	options.path = path;
-	if (perch_recorder_open(&recorder, "cpu-clock", &PERCH_ALL_CPUS, &options, &err) !=
+	if (perch_recorder_open(&recorder, "cpu-clock", &perch_all_cpus, &options, &err) !=
 		    -EACCES ||
 	    recorder || !err.remedy[0])
 		return 1;

@@ -45,7 +45,7 @@ static void lost_record_has_count(void **state)
 	(void)state;
 	attr.read_format = PERCH_FORMAT_LOST; /* since 6.0 */
 	attr.exclude_kernel = 1;
-	record_open(&live, &attr, &PERCH_SELF, 1);
+	record_open(&live, &attr, &perch_self, 1);
 	live_enable(&live);
 	touch(pages, FAULTS);
 	record_end(&live);
@@ -104,7 +104,7 @@ static bool open_runtime_tracepoint(struct live *live)
 	if (!found)
 		return false;
 	attr.config = id;
-	return live_open(live, &attr, &PERCH_SELF, 256, &err) >= 0;
+	return live_open(live, &attr, &perch_self, 256, &err) >= 0;
 }
 
 /*
@@ -120,7 +120,7 @@ static void throttled_event_has_records(void **state)
 	(void)state;
 	attr.sample_period = 1;
 	/* 1 MiB is the largest ring of an ordinary user if RLIMIT_MEMLOCK is 64 KiB */
-	record_open(&live, &attr, &PERCH_SELF, 256);
+	record_open(&live, &attr, &perch_self, 256);
 	if (!wait_for_throttling(&live)) {
 		live_close(&live);
 		if (!open_runtime_tracepoint(&live)) {

@@ -304,7 +304,7 @@ static void sample_has_dynamic_stack_size(void **state)
 		struct perch_error err;
 
 		munmap(low + 8192, 8192);
-		if (live_open(&live, &attr, &PERCH_SELF, 64, &err) < 0)
+		if (live_open(&live, &attr, &perch_self, 64, &err) < 0)
 			_exit(1);
 		live_enable(&live);
 #ifdef __x86_64__

@@ -233,7 +233,7 @@ static int open_uninherited_event(void)
 {
 	struct perch_attr attr = live_attr();
 
-	return perch_open(&attr, &PERCH_SELF, -1, 0, NULL, NULL);
+	return perch_open(&attr, &perch_self, -1, 0, NULL, NULL);
 }
 
 /*

@@ -46,7 +46,7 @@ static void open_pair(struct pair *pair, uint64_t format)
 	other.sample_period = 0;
 	other.disabled = 0;
 	record_self(&pair->live, &attr);
-	pair->other = perch_open(&other, &PERCH_SELF, pair->live.fd, 0, NULL, &err);
+	pair->other = perch_open(&other, &perch_self, pair->live.fd, 0, NULL, &err);
 	if (pair->other < 0)
 		skip_or_fail("the member", pair->other, &err);
 	assert_int_equal(perch_event_id(pair->other, NULL, &pair->other_id, NULL), 0);
@@ -357,7 +357,7 @@ static void check_two_sample_types(unsigned long flags)
 
 	other.sample_type &= ~(uint64_t)(PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_CPU);
 	record_self(&live, &attr);
-	second = (struct live){ .fd = perch_open(&other, &PERCH_SELF, flags ? live.fd : -1, flags,
+	second = (struct live){ .fd = perch_open(&other, &perch_self, flags ? live.fd : -1, flags,
 						 NULL, &err) };
 	if (second.fd < 0)
 		skip_or_fail("a second breakpoint", second.fd, &err);

@@ -336,7 +336,7 @@ static void samples_all_cpus(void **state)
 	int rc;
 
 	(void)state;
-	rc = perch_sampler_open(&sampler, "cpu-clock", &PERCH_ALL_CPUS, &options, &err);
+	rc = perch_sampler_open(&sampler, "cpu-clock", &perch_all_cpus, &options, &err);
 	if (rc == -EACCES || rc == -EPERM) {
 		print_message("skipped: this user may not sample all CPUs\n");
 		skip();
@@ -365,7 +365,7 @@ static void samples_all_cpus(void **state)
 static void reports_refusals(void **state)
 {
 	struct perch_sampler_options options = { .event.frequency = 1000 };
-	struct perch_target target = PERCH_SELF_INIT;
+	struct perch_target target = { .cpu = -1 };
 	struct perch_sampler *sampler;
 	struct perch_error err;
 

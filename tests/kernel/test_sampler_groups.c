@@ -186,7 +186,7 @@ static void tracking_event_records_from_the_opening(void **state)
 	};
 	struct perch_sampler *sampler;
 	struct perch_record record;
-	struct perch_target target = PERCH_SELF_INIT;
+	struct perch_target target = { .cpu = -1 };
 	size_t execs = 0, maps = 0, exits = 0, samples = 0;
 	int start_pipe[2];
 

@@ -42,7 +42,7 @@ static void call_some(void *unused)
 static uint64_t faults_of_a_child(bool inherit)
 {
 	struct perch_options options = { .inherit = inherit };
-	struct perch_counter *counter = open_on("page-faults:u", &PERCH_SELF, &options);
+	struct perch_counter *counter = open_on("page-faults:u", &perch_self, &options);
 	struct child child = child_start(touch_some, NULL);
 
 	child_work(&child);
@@ -191,7 +191,7 @@ static void counts_one_thread_of_several(void **state)
 
 	(void)state;
 	/* skip before threads are started */
-	perch_counter_close(open_on("syscalls:sys_enter_getppid", &PERCH_SELF, NULL));
+	perch_counter_close(open_on("syscalls:sys_enter_getppid", &perch_self, NULL));
 	start_workers(workers, &ready, &go);
 	counter = open_on("syscalls:sys_enter_getppid",
 			  &(struct perch_target){ .tid = workers[1].tid, .cpu = -1 }, NULL);
@@ -248,7 +248,7 @@ static void process_counts_are_thread_counts(void **state)
 	struct perch_set *set;
 
 	(void)state;
-	perch_counter_close(open_on("syscalls:sys_enter_getppid", &PERCH_SELF, NULL));
+	perch_counter_close(open_on("syscalls:sys_enter_getppid", &perch_self, NULL));
 	start_workers(workers, &ready, &go);
 	if (perch_targets_add_process(&targets, getpid(), NULL, &err))
 		fail_msg("%s", err.message);
@@ -379,12 +379,12 @@ static void context_switches_are_cgroup_switches(void **state)
 {
 	struct perch_counter *switches, *cgroup_switches;
 	char directory[4160];
-	struct perch_target target = PERCH_SELF_INIT;
+	struct perch_target target = { .cpu = -1 };
 	struct child child;
 	uint64_t all, of_cgroups;
 
 	(void)state;
-	perch_counter_close(open_on("cgroup-switches", &PERCH_SELF, NULL));
+	perch_counter_close(open_on("cgroup-switches", &perch_self, NULL));
 	needs_cgroup(directory, sizeof(directory));
 	child = child_start(join_once_then_sleep, directory);
 	child_work(&child);

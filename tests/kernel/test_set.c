@@ -187,7 +187,7 @@ static pid_t ended_thread(void)
 
 static void ignores_ended_threads(void **state)
 {
-	struct perch_target target[] = { { .tid = ended_thread(), .cpu = -1 }, PERCH_SELF_INIT };
+	struct perch_target target[] = { { .tid = ended_thread(), .cpu = -1 }, { .cpu = -1 } };
 	struct perch_targets both = { .nr = 2, .target = target },
 			     gone = { .nr = 1, .target = target };
 	const struct perch_options may_lose = { .may = PERCH_MAY_LOSE_TARGETS };
@@ -242,7 +242,7 @@ static void children_are_counted_in_groups(void **state)
 static void enable_on_exec_waits(void **state)
 {
 	struct perch_options options = { .enable_on_exec = 1, .inherit = 1 };
-	struct perch_target target = PERCH_SELF_INIT;
+	struct perch_target target = { .cpu = -1 };
 	struct perch_targets targets = { .nr = 1, .target = &target };
 	struct perch_count counts[3];
 	struct perch_set *set;

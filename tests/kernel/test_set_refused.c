@@ -76,7 +76,7 @@ static void read_enabled(struct perch_set *set, struct perch_count *counts, size
 static void skips_unsupported_events(void **state)
 {
 	struct perch_events events = parse("{page-faults:u,dummy:u,task-clock:u},page-faults:u");
-	struct perch_target target = PERCH_SELF_INIT;
+	struct perch_target target = { .cpu = -1 };
 	struct perch_targets self = { .nr = 1, .target = &target };
 	const struct perch_set_event *event;
 	struct perch_count counts[4];
@@ -118,7 +118,7 @@ static void weak_groups_break_up(void **state)
 {
 	struct perch_options options = { .enabled = 1, .inherit = 1 };
 	struct perch_events events = parse("{page-faults:u,dummy:u,task-clock:u}");
-	struct perch_target target = PERCH_SELF_INIT;
+	struct perch_target target = { .cpu = -1 };
 	struct perch_targets self = { .nr = 1, .target = &target };
 	struct perch_count counts[3];
 	struct perch_set *set;
@@ -161,7 +161,7 @@ static void weak_groups_of_too_many_breakpoints(void **state)
 	struct perch_events events =
 		parse("{dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,"
 		      "dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u}");
-	struct perch_target target = PERCH_SELF_INIT;
+	struct perch_target target = { .cpu = -1 };
 	struct perch_targets self = { .nr = 1, .target = &target };
 	int before = open_descriptors(), rc;
 	struct perch_set *set;
@@ -230,7 +230,7 @@ static void refuses_missing_cpus(void **state)
 static int count_unprivileged(void)
 {
 	struct perch_events events = parse("{page-faults,dummy:u},page-faults:u");
-	struct perch_target target = PERCH_SELF_INIT;
+	struct perch_target target = { .cpu = -1 };
 	struct perch_targets self = { .nr = 1, .target = &target };
 	const struct perch_options options = { .may = PERCH_MAY_EXCLUDE_KERNEL };
 	struct perch_set *set;

@@ -145,7 +145,7 @@ static struct perch_counter *counter(const char *text, uint64_t read)
 	struct perch_counter *new_counter;
 	struct perch_error err;
 
-	if (perch_counter_open(&new_counter, text, &PERCH_SELF, &options, &err))
+	if (perch_counter_open(&new_counter, text, &perch_self, &options, &err))
 		fail_msg("%s: %s", text, err.message);
 	return new_counter;
 }
@@ -272,27 +272,27 @@ static void failed_opens(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_counter_open(&new_counter, "cycles,instructions", &PERCH_SELF,
+	assert_int_equal(perch_counter_open(&new_counter, "cycles,instructions", &perch_self,
 					    &options, &err),
 			 -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
 	assert_null(new_counter);
-	assert_true(perch_counter_open(&new_counter, "nonsense", &PERCH_SELF, &options, &err) < 0);
+	assert_true(perch_counter_open(&new_counter, "nonsense", &perch_self, &options, &err) < 0);
 	assert_int_equal(err.kind, PERCH_ERROR_UNKNOWN_EVENT);
 	options.read = PERCH_FORMAT_GROUP;
-	assert_int_equal(perch_counter_open(&new_counter, "cycles", &PERCH_SELF, &options, &err),
+	assert_int_equal(perch_counter_open(&new_counter, "cycles", &perch_self, &options, &err),
 			 -EINVAL);
 	options.read = 0;
 	kernel.refuse_errno = EMFILE;
-	assert_int_equal(perch_counter_open(&new_counter, "cycles", &PERCH_SELF, &options, &err),
+	assert_int_equal(perch_counter_open(&new_counter, "cycles", &perch_self, &options, &err),
 			 -EMFILE);
 	assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
 	assert_null(new_counter);
 	assert_int_equal(perch_group_open(&group, "{cycles,instructions},{branches,cycles}",
-					  &PERCH_SELF, &options, &err),
+					  &perch_self, &options, &err),
 			 -EINVAL);
 	kernel.refuse_from = 2; /* the third member: the first two must be closed */
-	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches", &PERCH_SELF,
+	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches", &perch_self,
 					  &options, &err),
 			 -EMFILE);
 	assert_non_null(strstr(err.message, "branches"));
@@ -311,7 +311,7 @@ static void groups(void **state)
 
 	(void)state;
 	assert_int_equal(perch_group_open(&group, "{cycles,instructions:u,page-faults}",
-					  &PERCH_SELF, &options, &err),
+					  &perch_self, &options, &err),
 			 0);
 	assert_int_equal(perch_group_size(group), 3);
 	assert_string_equal(perch_group_name(group, 1), "instructions:u");
@@ -354,7 +354,7 @@ static void inherited_groups_read_together(void **state)
 
 	(void)state;
 	assert_int_equal(
-		perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, &err), 0);
+		perch_group_open(&group, "cycles,instructions", &perch_self, &options, &err), 0);
 	assert_true(kernel.attr[0].read_format & PERCH_FORMAT_GROUP &&
 		    kernel.attr[1].read_format & PERCH_FORMAT_GROUP);
 	GIVE(2, 10, 5, 5, 6);
@@ -365,7 +365,7 @@ static void inherited_groups_read_together(void **state)
 	kernel.refuse_from = kernel.opened;
 	/* another refusal: the first one is reported, and nothing is left open */
 	kernel.refuse_errno = EINVAL;
-	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options,
+	assert_int_equal(perch_group_open(&group, "cycles,instructions", &perch_self, &options,
 					  &err),
 			 -EINVAL);
 	assert_non_null(strstr(err.message, "cycles"));
@@ -380,7 +380,7 @@ static void inherit_term_on_old_kernels(void **state)
 
 	(void)state;
 	kernel.before_4_13 = true;
-	assert_int_equal(perch_group_open(&group, "cycles/inherit/,instructions", &PERCH_SELF,
+	assert_int_equal(perch_group_open(&group, "cycles/inherit/,instructions", &perch_self,
 					  &options, NULL),
 			 0);
 	assert_true(kernel.attr[0].inherit && kernel.attr[0].disabled);
@@ -399,7 +399,7 @@ static void inherited_groups_read_each(void **state)
 	(void)state;
 	kernel.before_4_13 = true;
 	assert_int_equal(
-		perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, &err), 0);
+		perch_group_open(&group, "cycles,instructions", &perch_self, &options, &err), 0);
 	assert_false(kernel.attr[0].read_format & PERCH_FORMAT_GROUP);
 	assert_true(kernel.attr[0].disabled);
 	kernel.one_by_one = true;
@@ -426,7 +426,7 @@ static void explains_groups_that_are_too_large(void **state)
 	(void)state;
 	kernel.max_members = 2;
 	assert_int_equal(perch_group_open(&group, "cycles,page-faults,instructions,branches",
-					  &PERCH_SELF, &options, &err),
+					  &perch_self, &options, &err),
 			 -EINVAL);
 	assert_null(group);
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
@@ -436,7 +436,7 @@ static void explains_groups_that_are_too_large(void **state)
 	assert_non_null(strstr(err.remedy, "no more than 2"));
 	kernel.opened = kernel.closed = 0;
 	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches,page-faults",
-					  &PERCH_SELF, &options, &err),
+					  &perch_self, &options, &err),
 			 -EINVAL);
 	assert_null(strstr(err.message, "too large"));
 }
@@ -454,7 +454,7 @@ static void groups_report_missing_features(void **state)
 	(void)state;
 	kernel.before_5_1 = true;
 	assert_int_equal(
-		perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
+		perch_group_open(&group, "cycles,instructions", &perch_self, &options, NULL), 0);
 	assert_true(perch_group_missing_features(group, 0)->ksymbol &&
 		    perch_group_missing_features(group, 1)->ksymbol);
 	assert_null(perch_group_missing_features(group, 2));
@@ -462,7 +462,7 @@ static void groups_report_missing_features(void **state)
 	perch_group_close(group);
 	kernel.before_5_1 = false;
 	assert_int_equal(
-		perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
+		perch_group_open(&group, "cycles,instructions", &perch_self, &options, NULL), 0);
 	assert_null(perch_group_missing_features(group, 1));
 	perch_group_close(group);
 }
@@ -475,7 +475,7 @@ static void groups_are_enabled_last(void **state)
 
 	(void)state;
 	assert_int_equal(
-		perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
+		perch_group_open(&group, "cycles,instructions", &perch_self, &options, NULL), 0);
 	assert_true(kernel.attr[0].disabled);
 	assert_int_equal(kernel.controls, 1);
 	assert_int_equal(kernel.request, PERCH_IOC_ENABLE);
@@ -495,7 +495,7 @@ static void large_groups(void **state)
 	(void)state;
 	for (int i = 0; i < 50; i++)
 		strcat(text, i ? ",dummy" : "dummy");
-	assert_int_equal(perch_group_open(&group, text, &PERCH_SELF, &options, NULL), 0);
+	assert_int_equal(perch_group_open(&group, text, &perch_self, &options, NULL), 0);
 	kernel.words[0] = 50;
 	kernel.words[1] = kernel.words[2] = 9;
 	for (int i = 0; i < 150; i++)

@@ -433,7 +433,7 @@ static void makes_one_system_call(void **state)
 	calls.context = &seen;
 	calls.perf_event_open = replay_open;
 	assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
-	assert_int_equal(perch_open(&attr, &PERCH_SELF, 7, PERCH_FLAG_FD_NO_GROUP, machine, NULL),
+	assert_int_equal(perch_open(&attr, &perch_self, 7, PERCH_FLAG_FD_NO_GROUP, machine, NULL),
 			 42);
 	assert_int_equal(seen.calls, 1);
 	assert_int_equal(seen.pid, 0);
@@ -476,16 +476,16 @@ static void refusals_are_explained(void **state)
 
 	(void)state;
 	machine = replaying_machine(&seen);
-	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -E2BIG);
+	assert_int_equal(perch_open(&attr, &perch_self, -1, 0, machine, &err), -E2BIG);
 	assert_int_equal(err.kind, PERCH_ERROR_TOO_NEW);
 	assert_string_equal(err.field, "sig_data");
 	assert_string_equal(err.since, "5.13");
 	assert_int_equal(attr.size,
 			 PERCH_ATTR_SIZE_VER7); /* the attr of the caller does not change */
 	seen.answer = -EMFILE;
-	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -EMFILE);
+	assert_int_equal(perch_open(&attr, &perch_self, -1, 0, machine, &err), -EMFILE);
 	assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
-	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, NULL), -EMFILE);
+	assert_int_equal(perch_open(&attr, &perch_self, -1, 0, machine, NULL), -EMFILE);
 	seen.answer = -EBADF;
 	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), -EBADF);
 	assert_string_equal(err.field, "cgroup_fd");
@@ -496,9 +496,9 @@ static void refusals_are_explained(void **state)
 	assert_non_null(strstr(err.message, "cpu is -1, and cgroup_fd is descriptor 5"));
 	assert_non_null(strstr(err.remedy, "one event per CPU"));
 	attr.size = 10;
-	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -E2BIG);
+	assert_int_equal(perch_open(&attr, &perch_self, -1, 0, machine, &err), -E2BIG);
 	assert_string_equal(err.field, "size");
-	assert_int_equal(perch_open(NULL, &PERCH_SELF, -1, 0, machine, &err), -EINVAL);
+	assert_int_equal(perch_open(NULL, &perch_self, -1, 0, machine, &err), -EINVAL);
 	perch_machine_free(machine);
 }
 

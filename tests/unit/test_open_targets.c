@@ -67,8 +67,8 @@ static void single_targets(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_targets_add(&targets, &PERCH_SELF, &err), 0);
-	assert_int_equal(perch_targets_add(&targets, PERCH_ALL_CPUS.target, &err), 0);
+	assert_int_equal(perch_targets_add(&targets, &perch_self, &err), 0);
+	assert_int_equal(perch_targets_add(&targets, perch_all_cpus.target, &err), 0);
 	assert_int_equal(perch_targets_add(&targets, &wrong_pid, &err), -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_TARGET);
 	assert_int_equal(perch_targets_add(&targets, &wrong_cpu, &err), -EINVAL);
@@ -97,7 +97,7 @@ static void appends_to_an_array_of_the_caller(void **state)
 	(void)state;
 	targets.target = calloc(targets.nr, sizeof(*targets.target));
 	assert_non_null(targets.target);
-	assert_int_equal(perch_targets_add(&targets, PERCH_ALL_CPUS.target, NULL), 0);
+	assert_int_equal(perch_targets_add(&targets, perch_all_cpus.target, NULL), 0);
 	assert_int_equal(targets.nr, 4);
 	check(&targets.target[0], 0, 0);
 	check(&targets.target[3], -1, -1);
@@ -243,7 +243,7 @@ static void splits_targets_by_cpu(void **state)
 	assert_int_equal(targets.nr, 0);
 	assert_int_equal(perch_targets_add_thread(&targets, 57, machine, &err), 0);
 	assert_int_equal(perch_targets_add(&targets, &there, &err), 0);
-	assert_int_equal(perch_targets_add(&targets, PERCH_ALL_CPUS.target, &err), 0);
+	assert_int_equal(perch_targets_add(&targets, perch_all_cpus.target, &err), 0);
 	assert_int_equal(perch_targets_split(&targets, &absent, machine, &err), -ENODEV);
 	/* an empty list of CPUs must not remove the targets */
 	assert_int_equal(perch_targets_split(&targets, &none, machine, &err), -EINVAL);

@@ -424,7 +424,7 @@ static void sets_filters(void **state)
 		perch_events_parse(&fixture->events, "cpu-clock,cs", fixture->machine, NULL), 0);
 	fixture->events.event[1].filter = strdup("prev_pid > 5");
 	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
-						   &PERCH_ALL_CPUS, &fixture->options, NULL),
+						   &perch_all_cpus, &fixture->options, NULL),
 			 0);
 	for (int i = 0; i < fixture->k.nr; i++)
 		assert_string_equal(fixture->k.fd[i].filter, i % 2 ? "prev_pid > 5" : "");
@@ -439,7 +439,7 @@ static void refused_filter_names_its_event(void **state)
 	fixture->events.event[1].filter = strdup("no_such == 5");
 	fixture->k.refuse_filters = EINVAL;
 	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
-						   &PERCH_ALL_CPUS, &fixture->options,
+						   &perch_all_cpus, &fixture->options,
 						   &fixture->err),
 			 -EINVAL);
 	assert_non_null(strstr(fixture->err.message, "event 'cs', filter 'no_such == 5'"));
@@ -513,7 +513,7 @@ static void refuses_later_leaders(void **state)
 		perch_events_parse(&fixture->events, "cpu-clock,cs", fixture->machine, NULL), 0);
 	fixture->events.event[0].leader = 1;
 	assert_int_equal(perch_sampler_open_events(&fixture->sampler, &fixture->events,
-						   &PERCH_ALL_CPUS, &fixture->options,
+						   &perch_all_cpus, &fixture->options,
 						   &fixture->err),
 			 -EINVAL);
 	assert_int_equal(fixture->err.kind, PERCH_ERROR_USAGE);
