@@ -424,6 +424,9 @@ if [ $all_samples -gt 0 ]; then
 	report $? "all programs: $all_other of $all_samples different"
 fi
 
+numbers=$("$PERCH_BUILD_ROOT/tests/interop/same_rules" "$PERCH" "$oracle")
+report $? "rules of perch and of this test, and those of libdw: $numbers"
+
 # Names for the samples in work_leaf, and for those of them whose chain has main.
 whole() { # name, recording
 	local numbers

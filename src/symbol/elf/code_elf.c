@@ -2,12 +2,11 @@
 /* Code of ELF files: the bytes, and where there are data or Thumb instructions between them. */
 #include <stdlib.h>
 
+#include "base/files/elf_section.h"
 #include "symbol/code.h"
 
 enum {
-	SYMBOLS_PER_READ = 1024,
-	MAX_PARTS = 1 << 16,   /* of one function */
-	MAX_SYMBOLS = 1 << 25, /* that are searched for parts */
+	MAX_PARTS = 1 << 16, /* of one function */
 };
 
 static int no_memory(struct perch_error *err)
@@ -85,43 +84,29 @@ static int take_symbol(struct part_search *search, uint64_t value, unsigned type
 	return 0;
 }
 
-static int search_table(struct perch__elf *elf, const struct perch__elf_section *table,
-			struct part_search *search)
+static int search_table(struct perch__elf *elf, size_t index, struct part_search *search)
 {
-	size_t size = PERCH__ELF_SIZE(elf, Sym);
-	uint64_t nr = table->size / size;
-	const struct perch__elf_section *names;
-	unsigned char *bytes;
-	int rc = 0;
+	uint32_t link = elf->section[index].link;
+	struct perch__elf_symbols symbols;
+	struct perch__elf_symbol symbol;
+	int rc = perch__elf_symbols_load(&symbols, elf, index);
 
-	if (table->link >= elf->nr_sections || nr > MAX_SYMBOLS)
-		return 0;
-	names = &elf->section[table->link];
-	bytes = perch__malloc(SYMBOLS_PER_READ * size);
-	if (!bytes)
-		return -ENOMEM;
-	for (uint64_t i = 0; i < nr && !rc; i += SYMBOLS_PER_READ) {
-		uint64_t count = nr - i < SYMBOLS_PER_READ ? nr - i : SYMBOLS_PER_READ;
-		ssize_t got = perch__elf_read(elf, bytes, table->offset + i * size, count * size);
+	if (rc || link >= elf->nr_sections)
+		symbols.nr = 0;
+	for (size_t i = 0; !rc && perch__elf_symbol(&symbols, i, &symbol); i++) {
+		const struct perch__elf_section *names = &elf->section[link];
+		char text[4] = "";
 
-		for (uint64_t j = 0; got > 0 && (j + 1) * size <= (uint64_t)got && !rc; j++) {
-			const unsigned char *one = bytes + j * size;
-			uint64_t value = PERCH__ELF_FIELD(elf, one, Sym, st_value);
-			uint32_t name = PERCH__ELF_FIELD(elf, one, Sym, st_name);
-			unsigned type = PERCH__ELF_FIELD(elf, one, Sym, st_info) & 15;
-			char text[4] = "";
-
-			if (type != STT_NOTYPE && type != STT_FUNC)
-				continue;
-			if (type == STT_NOTYPE &&
-			    (name >= names->size ||
-			     perch__elf_read(elf, text, names->offset + name, 3) < 2))
-				continue;
-			rc = take_symbol(search, value, type, text, elf->machine == EM_ARM);
-		}
+		if (symbol.type != STT_NOTYPE && symbol.type != STT_FUNC)
+			continue;
+		if (symbol.type == STT_NOTYPE &&
+		    (symbol.name >= names->size ||
+		     perch__elf_read(elf, text, names->offset + symbol.name, 3) < 2))
+			continue;
+		rc = take_symbol(search, symbol.value, symbol.type, text, elf->machine == EM_ARM);
 	}
-	free(bytes);
-	return rc;
+	perch__elf_symbols_clear(&symbols);
+	return rc == -ENOMEM ? rc : 0;
 }
 
 static int compare_parts(const void *a, const void *b)
@@ -142,7 +127,7 @@ static int find_parts(struct perch__elf *elf, struct perch_code *code)
 		return rc;
 	for (size_t i = 1; i < elf->nr_sections && !rc; i++)
 		if (elf->section[i].type == SHT_SYMTAB || elf->section[i].type == SHT_DYNSYM)
-			rc = search_table(elf, &elf->section[i], &search);
+			rc = search_table(elf, i, &search);
 	if (search.thumb_function)
 		code->part[0].kind = PERCH_CODE_THUMB;
 	else if (search.has_before)
