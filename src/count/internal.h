@@ -16,6 +16,7 @@
  *	self_monitoring.c	maps the page of an event for self-monitoring reads
  *	user_pages.c		maps the pages of groups and sets
  *	read.c			read(2) and ioctl(2) of events, and their errors
+ *	metrics.c		ratios and rates of counts
  *	count.c			state and scaled value of a count
  *	open.c			opens an event that is read
  */

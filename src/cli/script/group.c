@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <perch/metrics.h>
 
-#include "metrics.h"
 #include "put.h"
 #include "script.h"
 
@@ -28,17 +28,17 @@ void script_group_free(struct script_group *group)
 	free(group);
 }
 
-static bool count_at(const void *context, size_t index, struct metric_count *count)
+static bool count_at(const void *context, size_t index, struct perch_metric_count *count)
 {
 	const struct group_count *from = (const struct group_count *)context + index;
 
-	*count = (struct metric_count){ .attr = &from->event->event->attr,
-					.value = (double)from->value };
+	*count = (struct perch_metric_count){ .attr = &from->event->event->attr,
+					      .value = (double)from->value };
 	return true;
 }
 
 static void put_metric(const struct script_group *group, const struct group_count *count,
-		       const struct metric *metric)
+		       const struct perch_metric *metric)
 {
 	struct perch__output *out = count->event->out;
 	char text[64];
@@ -55,14 +55,14 @@ static void put_metric(const struct script_group *group, const struct group_coun
 void script_group_end(struct script *script)
 {
 	struct script_group *group = script->group;
-	struct metric metrics[METRICS];
+	struct perch_metric metrics[PERCH_METRICS_MAX];
 	/* the time in which the events counted is known only from a clock among them */
-	const struct metric_counts counts = { .nr = group ? group->nr : 0,
-					      .at = count_at,
-					      .context = group ? group->count : NULL };
+	const struct perch_metric_counts counts = { .nr = group ? group->nr : 0,
+						    .at = count_at,
+						    .context = group ? group->count : NULL };
 
 	for (size_t i = 0; i < counts.nr; i++) {
-		size_t nr = metrics_of(&counts, i, metrics);
+		size_t nr = perch_metrics(&counts, i, metrics);
 
 		for (size_t k = 0; k < nr; k++)
 			put_metric(group, &group->count[i], &metrics[k]);

@@ -22,10 +22,10 @@
 #include <perch/event.h>
 #include <perch/machine.h>
 #include <perch/open.h>
+#include <perch/metrics.h>
 
 #include "base/mean.h"
 #include "attr_print.h"
-#include "metrics.h"
 #include "options.h"
 #include "output_file.h"
 #include "program/program.h"
@@ -258,9 +258,9 @@ bool stat_is_counted(const struct stat_line *line, size_t group);
 double stat_percent_running(const struct stat_cell *cell);
 
 /* stat_metrics.c: values computed from the count of a line, such as "0.484 CPUs utilized". */
-/* Returns the number of metrics, 0 to METRICS. */
+/* Returns the number of metrics, 0 to PERCH_METRICS_MAX. */
 size_t stat_metrics(const struct stat_job *stat, const struct stat_line *line, size_t group,
-		    struct metric metrics[METRICS]);
+		    struct perch_metric metrics[PERCH_METRICS_MAX]);
 
 /* stat_lines.c */
 typedef void stat_print_line(const struct stat_job *stat, const struct stat_line *line,

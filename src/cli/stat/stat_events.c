@@ -123,7 +123,7 @@ static int add_line(struct stat_job *stat, size_t base, size_t index, const char
 				    .part = part - stat->part,
 				    .index = part->events.nr++,
 				    .merged_into = stat->nr_lines,
-				    .clock = metric_is_clock(&event->attr) };
+				    .clock = perch_metric_is_clock(&event->attr) };
 	stat->nr_lines++;
 	line->unit = line->clock ? "msec" : event->unit;
 	line->scale = line->clock ? 1e-6 : event->scale;
@@ -158,7 +158,7 @@ static int add_lines(struct stat_job *stat, const char *cgroup)
 static void warn_no_metrics(const struct stat_job *stat)
 {
 	for (size_t i = 0; i < stat->nr_lines; i++)
-		if (metric_unit(&stat->line[i].event->attr))
+		if (perch_metric_unit(&stat->line[i].event->attr))
 			return;
 	if (stat->options.metric_only && !stat->options.quiet && stat->nr_lines)
 		cli_note(

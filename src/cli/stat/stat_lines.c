@@ -208,7 +208,7 @@ static void print_csv_metrics(const struct stat_job *stat, const struct stat_lin
 			      size_t group, FILE *out)
 {
 	const char *sep = stat->options.separator;
-	struct metric metrics[METRICS];
+	struct perch_metric metrics[PERCH_METRICS_MAX];
 	size_t nr = stat_metrics(stat, line, group, metrics);
 	int empty = 3 + (*line->cgroup != '\0') + (stat->options.repeat > 1) + 1;
 
@@ -296,7 +296,7 @@ static void print_json_prefix(const struct stat_job *stat, const struct stat_lin
 static void print_json_metrics(const struct stat_job *stat, const struct stat_line *line,
 			       size_t group, FILE *out)
 {
-	struct metric metrics[METRICS] = { 0 };
+	struct perch_metric metrics[PERCH_METRICS_MAX] = { 0 };
 	size_t nr = stat_metrics(stat, line, group, metrics);
 
 	fprintf(out, "\"metric-value\" : %f, \"metric-unit\" : \"%s\"}\n", metrics[0].value,

@@ -22,16 +22,16 @@ static int column_width(const char *name)
 
 /* Calls print for each column. metric is NULL if the group has no value. */
 typedef void print_column(const struct stat_job *stat, const char *name,
-			  const struct metric *metric, FILE *out);
+			  const struct perch_metric *metric, FILE *out);
 
 static void for_each_column(const struct stat_job *stat, size_t group, print_column *print,
 			    FILE *out)
 {
 	for (size_t i = 0; i < stat->nr_lines; i++) {
 		const struct stat_line *line = &stat->line[i];
-		const char *unit = metric_unit(&line->event->attr);
-		struct metric metrics[METRICS];
-		const struct metric *found = NULL;
+		const char *unit = perch_metric_unit(&line->event->attr);
+		struct perch_metric metrics[PERCH_METRICS_MAX];
+		const struct perch_metric *found = NULL;
 		char name[sizeof(line->name) + sizeof(metrics[0].unit)];
 		size_t nr;
 
@@ -47,7 +47,7 @@ static void for_each_column(const struct stat_job *stat, size_t group, print_col
 }
 
 static void print_column_name(const struct stat_job *stat, const char *name,
-			      const struct metric *metric, FILE *out)
+			      const struct perch_metric *metric, FILE *out)
 {
 	(void)metric;
 	if (stat->options.separator) {
@@ -58,8 +58,8 @@ static void print_column_name(const struct stat_job *stat, const char *name,
 	}
 }
 
-static void print_value(const struct stat_job *stat, const char *name, const struct metric *metric,
-			FILE *out)
+static void print_value(const struct stat_job *stat, const char *name,
+			const struct perch_metric *metric, FILE *out)
 {
 	char text[64] = "";
 

@@ -7,28 +7,28 @@ struct metric_group {
 	size_t index;
 };
 
-static bool count_at(const void *context, size_t index, struct metric_count *count)
+static bool count_at(const void *context, size_t index, struct perch_metric_count *count)
 {
 	const struct metric_group *group = context;
 	const struct stat_line *line = &group->stat->line[index];
 
 	if (!stat_is_counted(line, group->index))
 		return false;
-	*count = (struct metric_count){ .attr = &line->event->attr,
-					.value = line->cell[group->index].value.mean,
-					.part = line->part,
-					.user_only = line->user_only,
-					.merged = line->merged_into != index };
+	*count = (struct perch_metric_count){ .attr = &line->event->attr,
+					      .value = line->cell[group->index].value.mean,
+					      .part = line->part,
+					      .user_only = line->user_only,
+					      .merged = line->merged_into != index };
 	return true;
 }
 
 size_t stat_metrics(const struct stat_job *stat, const struct stat_line *line, size_t group,
-		    struct metric metrics[METRICS])
+		    struct perch_metric metrics[PERCH_METRICS_MAX])
 {
 	const struct metric_group context = { .stat = stat, .index = group };
-	const struct metric_counts counts = {
+	const struct perch_metric_counts counts = {
 		.nr = stat->nr_lines, .at = count_at, .context = &context, .wall_ns = stat->wall_ns
 	};
 
-	return metrics_of(&counts, (size_t)(line - stat->line), metrics);
+	return perch_metrics(&counts, (size_t)(line - stat->line), metrics);
 }

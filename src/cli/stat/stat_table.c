@@ -64,7 +64,7 @@ void stat_print_interval_header(const struct stat_job *stat, FILE *out)
 		"counts", unit_width(stat), "unit");
 }
 
-static void print_metric(const struct metric *metric, FILE *out)
+static void print_metric(const struct perch_metric *metric, FILE *out)
 {
 	int used = fprintf(out, " # %*.*f%s", metric->width, metric->decimals, metric->value,
 			   metric->sign);
@@ -85,7 +85,7 @@ static void print_missing(const struct stat_job *stat, const struct stat_line *l
 
 /* The second metric is on a line of its own, below the first. */
 static void print_second_metric(const struct stat_job *stat, const struct stat_line *line,
-				size_t group, const struct metric *metric, FILE *out)
+				size_t group, const struct perch_metric *metric, FILE *out)
 {
 	stat_print_prefix(stat, line, group, out);
 	fprintf(out, "%*s", VALUE_WIDTH + 1 + unit_width(stat) + 1 + NAME_WIDTH, "");
@@ -98,7 +98,7 @@ void stat_print_table_line(const struct stat_job *stat, const struct stat_line *
 {
 	const struct stat_cell *cell = &line->cell[group];
 	double percent = perch__mean_error_percent(&cell->value);
-	struct metric metrics[METRICS];
+	struct perch_metric metrics[PERCH_METRICS_MAX];
 	size_t nr = stat_metrics(stat, line, group, metrics);
 
 	stat_print_prefix(stat, line, group, out);

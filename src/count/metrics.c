@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Metrics: ratios, rates and times computed from counts. */
-#include <string.h>
+#include <stdio.h>
+#include <perch/metrics.h>
 
 #include "base/mean.h"
-#include "metrics.h"
-#include "options.h"
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The event of a hardware or cache config; the bits above select one of several core PMUs. */
 #define CONFIG_BITS 0xffffffffu
@@ -14,7 +15,7 @@ static bool is_event(const struct perch_attr *attr, uint32_t type, uint64_t conf
 	return attr->type == type && (attr->config & CONFIG_BITS) == config;
 }
 
-static bool same_modes(const struct metric_count *one, const struct metric_count *other)
+static bool same_modes(const struct perch_metric_count *one, const struct perch_metric_count *other)
 {
 	return one->part == other->part && one->user_only == other->user_only &&
 	       one->attr->exclude_user == other->attr->exclude_user &&
@@ -25,11 +26,11 @@ static bool same_modes(const struct metric_count *one, const struct metric_count
  * The count of an event that counts on the same PMU and in the same mode (user, kernel) as
  * `reference`; 0 if there is none.
  */
-static double find_count(const struct metric_counts *counts, const struct metric_count *reference,
-			 uint32_t type, uint64_t config)
+static double find_count(const struct perch_metric_counts *counts,
+			 const struct perch_metric_count *reference, uint32_t type, uint64_t config)
 {
 	uint64_t pmu = reference->attr->config & ~(uint64_t)CONFIG_BITS;
-	struct metric_count count;
+	struct perch_metric_count count;
 
 	for (size_t i = 0; i < counts->nr; i++)
 		if (counts->at(counts->context, i, &count) && !count.merged &&
@@ -40,19 +41,20 @@ static double find_count(const struct metric_counts *counts, const struct metric
 	return 0;
 }
 
-bool metric_is_clock(const struct perch_attr *attr)
+bool perch_metric_is_clock(const struct perch_attr *attr)
 {
 	return attr->type == PERCH_TYPE_SOFTWARE && (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
 						     attr->config == PERCH_COUNT_SW_TASK_CLOCK);
 }
 
-static double clock_ns(const struct metric_counts *counts, const struct metric_count *reference)
+static double clock_ns(const struct perch_metric_counts *counts,
+		       const struct perch_metric_count *reference)
 {
 	struct perch__mean clocks = { 0 };
-	struct metric_count count;
+	struct perch_metric_count count;
 
 	for (size_t i = 0; i < counts->nr; i++)
-		if (counts->at(counts->context, i, &count) && metric_is_clock(count.attr) &&
+		if (counts->at(counts->context, i, &count) && perch_metric_is_clock(count.attr) &&
 		    count.part == reference->part)
 			perch__mean_add(&clocks, count.value);
 	return clocks.mean;
@@ -92,7 +94,7 @@ static const struct ratio {
 	{ MISSES(ITLB), 100, 7, 2, "%", "of all iTLB cache accesses" },
 };
 
-static bool set(struct metric *metric, double value, const char *unit)
+static bool set(struct perch_metric *metric, double value, const char *unit)
 {
 	metric->value = value;
 	metric->width = 8;
@@ -102,7 +104,7 @@ static bool set(struct metric *metric, double value, const char *unit)
 	return true;
 }
 
-static bool set_ratio(struct metric *metric, const struct ratio *ratio, double value)
+static bool set_ratio(struct perch_metric *metric, const struct ratio *ratio, double value)
 {
 	set(metric, ratio->factor * value, ratio->unit);
 	metric->width = ratio->width;
@@ -112,7 +114,7 @@ static bool set_ratio(struct metric *metric, const struct ratio *ratio, double v
 }
 
 /* Events per second of CPU time, with the prefix K, M or G. */
-static bool set_rate(struct metric *metric, double count, double ns)
+static bool set_rate(struct perch_metric *metric, double count, double ns)
 {
 	static const char *const units[] = { "/sec", "K/sec", "M/sec", "G/sec" };
 	double rate = 1e9 * count / ns;
@@ -126,8 +128,8 @@ static bool set_rate(struct metric *metric, double count, double ns)
 }
 
 /* Stalled cycles per instruction, of the frontend or the backend: the larger number. */
-static bool set_stalled(const struct metric_counts *counts, const struct metric_count *count,
-			struct metric *metric)
+static bool set_stalled(const struct perch_metric_counts *counts,
+			const struct perch_metric_count *count, struct perch_metric *metric)
 {
 	double front = find_count(counts, count, PERCH_TYPE_HARDWARE,
 				  PERCH_COUNT_HW_STALLED_CYCLES_FRONTEND);
@@ -146,13 +148,13 @@ static bool set_stalled(const struct metric_counts *counts, const struct metric_
 
 static const struct ratio *ratio_of(const struct perch_attr *attr)
 {
-	for (size_t i = 0; i < CLI_NR(ratios); i++)
+	for (size_t i = 0; i < NR(ratios); i++)
 		if (is_event(attr, ratios[i].type, ratios[i].config))
 			return &ratios[i];
 	return NULL;
 }
 
-const char *metric_unit(const struct perch_attr *attr)
+const char *perch_metric_unit(const struct perch_attr *attr)
 {
 	const struct ratio *ratio = ratio_of(attr);
 
@@ -161,13 +163,13 @@ const char *metric_unit(const struct perch_attr *attr)
 	return ratio ? ratio->unit : NULL;
 }
 
-static bool first_metric(const struct metric_counts *counts, const struct metric_count *count,
-			 struct metric *metric)
+static bool first_metric(const struct perch_metric_counts *counts,
+			 const struct perch_metric_count *count, struct perch_metric *metric)
 {
 	const struct ratio *ratio = ratio_of(count->attr);
 	double ns, base = 0;
 
-	if (metric_is_clock(count->attr))
+	if (perch_metric_is_clock(count->attr))
 		return counts->wall_ns > 0 &&
 		       set(metric, count->value / counts->wall_ns, "CPUs utilized");
 	ns = clock_ns(counts, count);
@@ -180,9 +182,10 @@ static bool first_metric(const struct metric_counts *counts, const struct metric
 	return ns > 0 && set_rate(metric, count->value, ns);
 }
 
-size_t metrics_of(const struct metric_counts *counts, size_t index, struct metric metrics[METRICS])
+size_t perch_metrics(const struct perch_metric_counts *counts, size_t index,
+		     struct perch_metric metrics[PERCH_METRICS_MAX])
 {
-	struct metric_count count;
+	struct perch_metric_count count;
 	size_t nr;
 
 	if (!counts->at(counts->context, index, &count))
