@@ -9,8 +9,8 @@ from pathlib import Path
 SRC = Path(__file__).resolve().parent.parent / "src"
 COMMENT = re.compile(r"\A/\* SPDX[^\n]*\n/\*(.*?)\*/", re.S)
 # In a comment a list is indented; in README.md it is a table, and each name is in backquotes.
-LINE = re.compile(r"^ \*[ \t]{2,}([\w/]+\.c\b.*)|^ \*\t *([\w/]+\.c\b.*)", re.M)
-NAME = re.compile(r"(?<![\w./*])[\w/]+\.c\b")
+LINE = re.compile(r"^ \*(?:\t| {2}) *((?:[\w/]+\.c\b,?[ \t]*)+)", re.M)
+NAME = re.compile(r"[\w/]+\.c\b")
 QUOTED = re.compile(r"`([\w/]+\.c)`")
 LAYERED = "A file calls only files below its own"
 
@@ -29,7 +29,7 @@ class Head:
             text = comment.group(1) if comment else ""
             self.layered = LAYERED in " ".join(text.replace("*", " ").split())
             names = [name for line in LINE.finditer(text)
-                     for name in NAME.findall(line.group(1) or line.group(2))]
+                     for name in NAME.findall(line.group(1))]
         self.names = [str((path.parent / name).relative_to(SRC)) for name in names]
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The build id cache. A file uses those below it:
+ * The build id cache. A file calls only files below its own:
  *
  *	list.c		lists and removes entries
  *	cache.c		the handle; opens and adds files

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The disassembler. A file uses those below it:
+ * The disassembler. A file calls only files below its own:
  *
  *	probe_start.c	checks that user probes are at the start of an instruction
  *	disassembler.c	instructions, by capstone

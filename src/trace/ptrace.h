@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tracing programs with ptrace(2) and seccomp(2). A file uses those below it:
+ * Tracing programs with ptrace(2) and seccomp(2). A file calls only files below its own:
  *
  *   ptrace.c            starts or attaches, waits for stops, ends
- *   ptrace_attach.c     seizes and detaches a running process (-p); errors of ptrace
  *   ptrace_stops.c      entry and exit of a system call; reports to calls.c
+ *   ptrace_attach.c     seizes and detaches a running process (-p); errors of ptrace
  *   ptrace_inject.c     system calls in a stopped thread: probes, and the second filter
  *   ptrace_threads.c    traced threads, their processes, their wait statuses
  *   ptrace_registers.c  registers, arguments and memory of a stopped thread

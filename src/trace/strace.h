@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Logs of strace 4 and later. A log is untrusted input: the parsers work on a range of text with an
- * end, only move forward, and return false for text that they do not understand. A file uses those
- * below it:
+ * end, only move forward, and return false for text that they do not understand. A file calls only
+ * files below its own:
  *
  *   strace.c          reads lines, joins system calls that strace split
  *   strace_calls.c    the system calls about events and their descriptors
- *   strace_attr.c     struct perf_event_attr       strace_threads.c  threads
+ *   strace_attr.c     struct perf_event_attr
  *   strace_text.c     numbers, strings
  *   strace_names.c    constants of kernel headers
+ *   strace_threads.c  threads of a log, and their unfinished system calls
  */
 #ifndef PERCH_TRACE_STRACE_H
 #define PERCH_TRACE_STRACE_H

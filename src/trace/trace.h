@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The system calls about events that other programs make, and why the kernel refuses them. It is a
- * part of the command, `perch explain`. A file uses those below it:
+ * part of the command, `perch explain`. A file calls only files below its own:
  *
  *	ptrace*.c (ptrace.h)	strace*.c (strace.h)	sources: a traced program; a log of strace
  *	calls.c			explains what a source reports, and passes it to the output

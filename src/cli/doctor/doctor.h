@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perch doctor: a table of checks. Each check fills one result; the results are printed as text or
- * as JSON. A file calls only files below it:
+ * as JSON. A file calls only files below its own:
  *
  *   doctor.c           the command: options, output file, exit status
  *   doctor_print.c     text and JSON

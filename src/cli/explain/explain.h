@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perch explain: explains the system calls that a trace reports (trace/trace.h), as text or JSON. A
- * file uses those below it:
+ * file calls only files below its own:
  *
  *   explain.c                                   options, output file
- *   explain_print.c       explain_print_json.c  text; JSON
+ *   explain_print_json.c  explain_print.c       JSON; text
  *   explain_dedup.c                             counts refusals that were already printed
  *   explain_attr.c                              attrs as text
  */

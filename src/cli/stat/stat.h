@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of `perch stat` share. Each file calls only files below it:
+ * What the files of `perch stat` share. A file calls only files below its own:
  *
  *	stat.c                                    the subcommand: runs, intervals, output file
  *	stat_options.c                            the command line
