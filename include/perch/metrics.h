@@ -2,7 +2,7 @@
 /**
  * @file
  * Metrics: ratios, rates and times computed from counts, as "0.484 CPUs utilized" and "1.20 insn
- * per cycle". They are those that perf stat prints beside its counts.
+ * per cycle", as perf stat prints them beside its counts.
  *
  * Threads: any thread may call the functions at any time.
  *
