@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The section OPTIONS of each command's manual page has the options that `perch help COMMAND` prints from the command's table, with the
-same letters."""
+same characters."""
 import glob
 import os
 import re
