@@ -55,9 +55,9 @@ static int run_export(struct export *export)
 	struct perch_export_options options = {
 		.pid = export->pid,
 		.tid = export->tid,
-		.mark_kernel = export->marks & MARK_KERNEL,
-		.mark_inlined = export->marks & MARK_INLINED,
-		.mark_jit = export->marks & MARK_JIT,
+		.mark_kernel = !!(export->marks & MARK_KERNEL),
+		.mark_inlined = !!(export->marks & MARK_INLINED),
+		.mark_jit = !!(export->marks & MARK_JIT),
 		.no_inline = export->no_inline,
 		.addresses = export->addresses,
 		.event = export->event,
