@@ -53,10 +53,19 @@ try "subproject: dependency('libperch-profile'), static" \
 link=$(ninja -C "$work/static" -t commands app 2>"$work/log" | tail -n 1)
 case $link in *libperch-profile.a*) ! echo "$link" | grep -q 'libperch[a-z-]*\.so' ;; *) false ;; esac
 report $? "subproject: a static build links the archives"
+# a system without the headers of elfutils
+cat >"$work/cc" <<'EOF2'
+#!/bin/sh
+for word; do
+	case $word in *.c) ! grep -q '<dwarf.h>\|"dwarf.h"' "$word" || exit 1 ;; esac
+done
+exec cc "$@"
+EOF2
+chmod +x "$work/cc"
 # shellcheck disable=SC2086
-! PKG_CONFIG_LIBDIR=$work meson setup $fast "$work/without" "$parent" >"$work/log" 2>&1 && rm -rf "$work/without" &&
+! CC=$work/cc PKG_CONFIG_LIBDIR=$work meson setup $fast "$work/without" "$parent" >"$work/log" 2>&1 && rm -rf "$work/without" &&
 	sed -i "s/'libperch-profile'/'libperch'/" "$parent/meson.build" &&
-	PKG_CONFIG_LIBDIR=$work meson setup $fast "$work/without" "$parent" >"$work/log" 2>&1
+	CC=$work/cc PKG_CONFIG_LIBDIR=$work meson setup $fast "$work/without" "$parent" >"$work/log" 2>&1
 report $? "subproject: libperch needs none of the libraries of libperch-profile"
 
 if ! command -v musl-gcc >/dev/null 2>&1; then

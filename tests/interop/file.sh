@@ -21,7 +21,7 @@ counts() {
 	awk '/^[a-z].* stats:/ { exit } / events: / && $3 > 0 { print $1, $3 }' | sort
 }
 
-# The format is that of perf 6.1. Newer versions print more.
+# The format is that of perf 6.1. Newer versions print more. perf takes the file's time for that of the recording.
 same_header() { # name, file
 	case $version in
 	"perf version 6.1."*) ;;
@@ -30,8 +30,8 @@ same_header() { # name, file
 		return
 		;;
 	esac
-	perf report --header-only -i "$2" >perf.header 2>perf.err
-	"$tool" header "$2" >perch.header
+	perf report --header-only -i "$2" 2>perf.err | sed '/^# captured on/d' >perf.header
+	"$tool" header "$2" | sed '/^# captured on/d' >perch.header
 	same "$1: perf and perch print the same header" perf.header perch.header
 }
 
