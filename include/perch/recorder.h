@@ -5,8 +5,8 @@
  * function.
  *
  * A recorder opens the events by a sampler (perch/sampler.h), and writes what the rings get. It
- *adds what a reader needs: records of what already runs, build ids of mapped files, features that
- * describe the machine, formats of tracepoints, and numbers of lost records.
+ * also writes what a reader needs: records of what already runs, build ids of mapped files,
+ * features that describe the machine, formats of tracepoints, and numbers of lost records.
  *
  *	perch_recorder_open(&recorder, "cpu-clock", &targets, &options, &err);
  *	perch_recorder_start(recorder, &err);

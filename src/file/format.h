@@ -5,8 +5,7 @@
  *	header | ids of each attr | attrs | records | feature table | feature sections
  *
  * The header has the offsets of attrs and records, so the order may differ. The feature table
- *starts at the end of the records. It has one entry for each bit that is set in the header's
- *bitmap.
+ * follows the records. It has one entry for each bit that is set in the header's bitmap.
  */
 #ifndef PERCH_FILE_FORMAT_H
 #define PERCH_FILE_FORMAT_H

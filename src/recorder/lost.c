@@ -66,7 +66,8 @@ static uint64_t count_id(struct recorder_lost *lost, const struct recorder_rings
 
 	lost->now[index] = before;
 	if (perch_sampler_lost(rings->sampler, event, id, &now, NULL) < 0 || now <= before ||
-	    perch_sampler_id_info(rings->sampler, event, id, &cpu, &pid, &ring) < 0)
+	    perch_sampler_id_info(rings->sampler, event, id, &cpu, &pid, &ring) < 0 ||
+	    event >= lost->nr_events || ring >= lost->nr_rings)
 		return 0;
 	more = now - before;
 	lost->now[index] = now;
@@ -108,7 +109,8 @@ int perch__recorder_write_lost(struct recorder_lost *lost, const struct recorder
 			continue; /* before Linux 6.0 */
 		lost->counted = true;
 		perch_parse_info_init(&parse_info, attr, PERCH_BYTES_NATIVE);
-		for (size_t id = 0; id < nr && rc >= 0; id++, index++) {
+		/* a program must add no threads; if it does, what they lose is not counted */
+		for (size_t id = 0; id < nr && index < lost->nr_ids && rc >= 0; id++, index++) {
 			uint64_t more = count_id(lost, rings, i, id, index);
 
 			if (more)

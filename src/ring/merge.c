@@ -17,8 +17,8 @@
  * Records stay in their rings until they are delivered. The merge itself has a position for each
  * ring, and a heap of the rings with a due record, by its time.
  *
- * A ring has an index for its whole time in the merge. A removed ring leaves a free input, which
- *the next added ring gets.
+ * A ring has an index for its whole time in the merge. A removed ring leaves a free input for the
+ * next ring that is added.
  */
 #include <errno.h>
 #include <stdlib.h>
