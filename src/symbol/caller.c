@@ -71,6 +71,15 @@ static bool ends_in_arm64_call(const uint8_t *bytes, size_t size)
 	       (word & 0xfefff800) == 0xd63f0800;
 }
 
+/*
+ * Kernels with CONFIG_FUNCTION_PADDING_CFI or _CALL_PADDING name the padding before a function. No
+ * call is there: an address at the start of the function is that of an interrupt.
+ */
+static bool is_padding(const struct perch_symbol *symbol)
+{
+	return !strncmp(symbol->name, "__pfx_", 6) || !strncmp(symbol->name, "__cfi_", 6);
+}
+
 enum before { CALL, NO_CALL, UNKNOWN };
 
 /* Returns what is before an address, in the function that starts at start. UNKNOWN: the code, or
@@ -106,7 +115,7 @@ const struct perch_symbol *perch_symbols_caller(struct perch_symbols *symbols,
 	before = cached ? perch__symbols_find(symbols, cached, offset - 1) : NULL;
 	/* no function has the byte before, so none has called: makecontext(3) has set the address
 	 */
-	if (!before)
+	if (!before || is_padding(before))
 		return symbol;
 	switch (before_address(symbols, dso, before->start, offset)) {
 	case CALL:

@@ -328,7 +328,8 @@ def collapse(text):
             name = HEAD.match(line).group(1)
         elif FRAME.match(line):
             function = FRAME.match(line).group(2)
-            stack.insert(0, re.sub(r"\+0x[\da-f]+$", "", function))
+            # perf names this caller by the address behind the call
+            stack.insert(0, re.sub(r"\+0x[\da-f]+$", "", function).replace("_dl_start_user", "_start"))
         else:
             return "no rule for: " + line
     return stacks

@@ -83,6 +83,7 @@ static int open_fixture(struct fixture *fixture, const char *text, pid_t pid)
 	struct perch_targets targets = make_targets(&pid, 1, fixture->cpus);
 	int rc;
 
+	perch_events_clear(&fixture->events);
 	assert_int_equal(
 		perch_events_parse(&fixture->events, text, fixture->machine, &fixture->err), 0);
 	rc = perch_sampler_open_events(&fixture->sampler, &fixture->events, &targets,

@@ -55,6 +55,26 @@ static void finds_kernel_functions(void **state)
 	perch_symbols_free(symbols);
 }
 
+/* In a call chain, the start of a function is where an interrupt came, if padding is before it. */
+static void padding_calls_nothing(void **state)
+{
+	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_symbols *symbols = with_list("ffffffff81000000 T _text\n"
+						  "ffffffff810000f0 t __pfx_padded\n"
+						  "ffffffff81000100 t padded\n"
+						  "ffffffff810001f0 t __cfi_checked\n"
+						  "ffffffff81000200 t checked\n"
+						  "ffffffff81000300 t last\n");
+
+	(void)state;
+	for (uint64_t at = base + 0x100; at <= base + 0x200; at += 0x100) {
+		const struct perch_symbol *symbol = perch_symbols_find(symbols, &kernel, at);
+
+		assert_ptr_equal(perch_symbols_caller(symbols, &kernel, at, symbol), symbol);
+	}
+	perch_symbols_free(symbols);
+}
+
 /* perf shows a kernel without a map as unknown; one with symbols is known. */
 static void names_kernels(void **state)
 {
@@ -376,6 +396,7 @@ int main(void)
 		cmocka_unit_test(shifts_relocated_kernel),
 		cmocka_unit_test(shifts_a_kernel_that_was_recorded_with_stext),
 		cmocka_unit_test(reports_hidden_addresses),
+		cmocka_unit_test(padding_calls_nothing),
 		cmocka_unit_test(reports_missing_or_useless_kallsyms),
 		cmocka_unit_test(refuses_other_kernel),
 		cmocka_unit_test(reads_vmlinux),
