@@ -71,7 +71,8 @@ struct perch_build_id_cache;
  * @param[out] cache  the cache; NULL after an error
  * @param directory   its directory, below root. NULL is /.debug, or without root $PERF_BUILDID_DIR,
  *                    buildid.dir of perf-config(1), or ~/.debug
- * @param root        NULL, or a directory that symbolic links in the cache do not leave
+ * @param root        NULL, or a directory that symbolic links in the cache do not leave: files are
+ *                    only read then, by perch_build_id_cache_open_file()
  * @param[out] err    the reason of a failure
  * @return 0, -ENOENT without directory and home directory, -ENAMETOOLONG or -ENOMEM
  */
@@ -104,7 +105,8 @@ PERCH_API int perch_build_id_cache_open_file(const struct perch_build_id_cache *
  * @param create    makes the directory; without it, a missing one is an empty cache, to which
  *                  nothing can be added
  * @param[out] err  the reason of a failure
- * @return 0 or a negative errno; -EPERM: a directory or link belongs to another user
+ * @return 0 or a negative errno; -EPERM: a directory or link belongs to another user; -EINVAL:
+ *         it is below a root directory, and create is true
  */
 PERCH_API int perch_build_id_cache_open(struct perch_build_id_cache *cache, bool create,
 					struct perch_error *err);

@@ -8,7 +8,9 @@
  *
  * In all functions err may be NULL. Functions without err cannot fail.
  *
- * Threads: one thread per disassembler at a time. Different disassemblers are independent.
+ * Threads: one thread per disassembler at a time. Different disassemblers are independent. The
+ * first one sets the allocator of capstone (CS_OPT_MEM) for the whole process: a program that uses
+ * capstone itself must not set one, and must not be in one of its functions at that time.
  *
  * Signals: no function is async-signal-safe. They allocate memory.
  */

@@ -122,7 +122,9 @@ struct perch_recorder_options {
 	/** Mapped files are kept open, up to 256, for perch_recorder_fill_cache(). */
 	bool pin_files;
 
-	const char *version;   /**< of the program, for the feature VERSION; NULL: of the library */
+	/** Of the program, for the feature VERSION; NULL: of the library. It must outlive the
+	 * recorder, as .sampler.event.machine must. */
+	const char *version;
 	int argc;	       /**< number of arguments of the program; 0 leaves CMDLINE out */
 	char *const *argv;     /**< arguments of the program, which must outlive the recorder */
 	uint64_t reserved[16]; /**< must be 0 */
@@ -203,7 +205,7 @@ PERCH_API int perch_recorder_open_events(struct perch_recorder **recorder,
 
 /**
  * Frees the recorder and closes its events. A file that is still open stays as it is: readable,
- * with the features that are known at its start.
+ * without features, except in a pipe.
  *
  * @param recorder  NULL is allowed
  */
@@ -211,7 +213,8 @@ PERCH_API void perch_recorder_close(struct perch_recorder *recorder);
 
 /**
  * Returns the sampler, to enable and disable the events, to wait for records, and for facts of the
- * events. Do not read records of a recorder that was started, and do not add threads.
+ * events. Do not read records of a recorder that was started, and do not add or remove
+ * threads.
  *
  * @param recorder  the recorder, which owns the sampler
  */

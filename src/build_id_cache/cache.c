@@ -94,7 +94,7 @@ int perch_build_id_cache_open_file(const struct perch_build_id_cache *cache,
 {
 	char link[64], path[PATH_MAX];
 
-	if (strlen(id->text) < 4)
+	if (!perch__is_build_id(id))
 		return -ENOENT;
 	perch__build_id_link_path(id, link);
 	if (snprintf(path, sizeof(path), "%s/%s/%s", cache->path, link, kind_names[kind]) >=
@@ -117,12 +117,20 @@ int perch_build_id_cache_open(struct perch_build_id_cache *cache, bool create,
 	};
 	int rc;
 
-	snprintf(path, sizeof(path), "%s%s", cache->root ? cache->root : "", cache->path);
+	if (cache->root && create)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a build id cache below a root directory is only read");
+	if (snprintf(path, sizeof(path), "%s%s", cache->root ? cache->root : "", cache->path) >=
+	    (int)sizeof(path))
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_FILE,
+				       "the path of the build id cache is too long");
 	rc = perch__trusted_directory_open(&directory);
 	if (rc == -ENOENT && !create)
 		return 0;
 	if (rc < 0)
 		return perch__trusted_directory_error(&directory, rc, err);
+	if (cache->fd >= 0)
+		close(cache->fd);
 	cache->fd = rc;
 	return 0;
 }
@@ -150,6 +158,13 @@ size_t perch_parse_build_id(const char *text, uint8_t bytes[20])
 	return length / 2;
 }
 
+bool perch__is_build_id(const struct perch_build_id_text *id)
+{
+	uint8_t bytes[20];
+
+	return perch_parse_build_id(id->text, bytes) > 0;
+}
+
 void perch__build_id_link_path(const struct perch_build_id_text *id, char path[64])
 {
 	snprintf(path, 64, BUILD_ID_LINKS "/%.2s/%s", id->text, id->text + 2);
@@ -161,6 +176,8 @@ static bool stat_file(const struct perch_build_id_cache *cache,
 {
 	char link[64], path[80];
 
+	if (!perch__is_build_id(id))
+		return false;
 	perch__build_id_link_path(id, link);
 	snprintf(path, sizeof(path), "%s/%s", link, kind_names[kind]);
 	return cache->fd >= 0 && !fstatat(cache->fd, path, status, 0) && S_ISREG(status->st_mode);
@@ -219,7 +236,9 @@ int perch__build_id_cache_open_entry(const struct perch_build_id_cache *cache, c
 	char path[PATH_MAX];
 
 	name += strspn(name, "/");
-	if (!*name || !strncmp(name, BUILD_ID_LINKS "/", sizeof(BUILD_ID_LINKS)) ||
+	if (!*name ||
+	    (strcspn(name, "/") == strlen(BUILD_ID_LINKS) &&
+	     !strncmp(name, BUILD_ID_LINKS, strlen(BUILD_ID_LINKS))) ||
 	    snprintf(path, sizeof(path), "%s/%s", name, id->text) >= (int)sizeof(path))
 		return -EINVAL;
 	return perch__build_id_cache_open_below(cache->fd, path, create);
@@ -238,9 +257,13 @@ static char *name_of_target(char *target, const struct perch_build_id_text *id)
 	    strcmp(target + length - id_length, id->text) || target[length - id_length - 1] != '/')
 		return NULL;
 	target[length - id_length - 1] = 0;
-	if (strstr(name, "/../") || !strncmp(name, "../", 3) || strstr(name, "/..") ||
-	    !strcmp(name, ".."))
-		return NULL;
+	for (const char *part = name; *part; part += strspn(part, "/")) {
+		size_t size = strcspn(part, "/");
+
+		if (size == 2 && !strncmp(part, "..", 2))
+			return NULL;
+		part += size;
+	}
 	if (asprintf(&result, "%s%s", *name == '[' ? "" : "/", name) < 0)
 		return NULL;
 	return result;
@@ -392,6 +415,12 @@ int perch_build_id_cache_add(const struct perch_build_id_cache *cache, const cha
 	char clean[PATH_MAX], *present;
 	int dir, rc;
 
+	if (!perch__is_build_id(id))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "the build id has not 2 to 20 bytes in lower case");
+	if (cache->fd < 0)
+		return perch_error_set(err, EBADF, PERCH_ERROR_USAGE,
+				       "the build id cache is not open");
 	if (perch_build_id_cache_has(cache, id, kind))
 		return 0;
 	present = name_of_id(cache, id);

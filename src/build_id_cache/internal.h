@@ -29,6 +29,8 @@ int perch__build_id_dir(char *path, size_t size);
 #define BUILD_ID_LINKS ".build-id"
 
 /* Writes the path of the symbolic link of a build id: ".build-id/xx/yyyy". */
+/* Parts of paths are made from it. */
+bool perch__is_build_id(const struct perch_build_id_text *id);
 void perch__build_id_link_path(const struct perch_build_id_text *id, char path[64]);
 /*
  * Opens a directory below another one, and makes it if `create`. Follows no symbolic links, so that

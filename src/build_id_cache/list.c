@@ -147,6 +147,9 @@ int perch_build_id_cache_remove(const struct perch_build_id_cache *cache,
 	char link[64], path[PATH_MAX], *name;
 	int dir, rc = 0;
 
+	if (!perch__is_build_id(id))
+		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE,
+				       "the build id cache has no such build id");
 	perch__build_id_link_path(id, link);
 	name = cache->fd < 0 ? NULL : perch__build_id_cache_name(cache->fd, link, id);
 	if (name) {

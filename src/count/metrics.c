@@ -22,6 +22,14 @@ static bool same_modes(const struct perch_metric_count *one, const struct perch_
 	       one->attr->exclude_kernel == other->attr->exclude_kernel;
 }
 
+/* Members that the program does not set, as those of later versions, are 0. */
+static bool get_count(const struct perch_metric_counts *counts, size_t index,
+		      struct perch_metric_count *count)
+{
+	*count = (struct perch_metric_count){ 0 };
+	return index < counts->nr && counts->at(counts->context, index, count);
+}
+
 /*
  * The count of an event that counts on the same PMU and in the same mode (user, kernel) as
  * `reference`; 0 if there is none.
@@ -33,7 +41,7 @@ static double find_count(const struct perch_metric_counts *counts,
 	struct perch_metric_count count;
 
 	for (size_t i = 0; i < counts->nr; i++)
-		if (counts->at(counts->context, i, &count) && !count.merged &&
+		if (get_count(counts, i, &count) && !count.merged &&
 		    is_event(count.attr, type, config) &&
 		    (count.attr->config & ~(uint64_t)CONFIG_BITS) == pmu &&
 		    same_modes(&count, reference))
@@ -54,7 +62,7 @@ static double clock_ns(const struct perch_metric_counts *counts,
 	struct perch_metric_count count;
 
 	for (size_t i = 0; i < counts->nr; i++)
-		if (counts->at(counts->context, i, &count) && perch_metric_is_clock(count.attr) &&
+		if (get_count(counts, i, &count) && perch_metric_is_clock(count.attr) &&
 		    count.part == reference->part)
 			perch__mean_add(&clocks, count.value);
 	return clocks.mean;
@@ -96,10 +104,7 @@ static const struct ratio {
 
 static bool set(struct perch_metric *metric, double value, const char *unit)
 {
-	metric->value = value;
-	metric->width = 8;
-	metric->decimals = 3;
-	metric->sign = "";
+	*metric = (struct perch_metric){ .value = value, .width = 8, .decimals = 3, .sign = "" };
 	snprintf(metric->unit, sizeof(metric->unit), "%s", unit);
 	return true;
 }
@@ -188,7 +193,7 @@ size_t perch_metrics(const struct perch_metric_counts *counts, size_t index,
 	struct perch_metric_count count;
 	size_t nr;
 
-	if (!counts->at(counts->context, index, &count))
+	if (!get_count(counts, index, &count))
 		return 0;
 	nr = first_metric(counts, &count, &metrics[0]);
 	if (is_event(count.attr, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_INSTRUCTIONS))

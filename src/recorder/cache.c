@@ -46,7 +46,7 @@ int perch_recorder_fill_cache(const struct perch_recorder *recorder,
 	struct perch_session *session;
 	int rc;
 
-	if (!recorder->last || recorder->output.writer)
+	if (!recorder->last)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no file has ended");
 	rc = perch_session_open(&session, recorder->last, &options, err);
 	if (rc)

@@ -37,18 +37,27 @@ static int gather_events(struct perch_recorder *recorder)
 
 	if (!events)
 		return -ENOMEM;
+	recorder->events = events;
 	for (i = 0; i <= nr; i++) {
 		struct perch_file_event *event = &events[i];
+		const uint64_t *ids;
+		size_t nr_ids;
 		const struct perch_attr *attr =
-			perch_sampler_event(sampler, i, &event->name, &event->ids, &event->nr_ids);
+			perch_sampler_event(sampler, i, &event->name, &ids, &nr_ids);
+		uint64_t *copy = attr ? calloc(nr_ids + 1, sizeof(*copy)) : NULL;
 
 		if (!attr)
 			break;
+		if (!copy)
+			return -ENOMEM;
+		/* those of the sampler move if the program adds threads */
+		memcpy(copy, ids, nr_ids * sizeof(*copy));
+		event->ids = copy;
+		event->nr_ids = nr_ids;
 		event->attr = *attr;
 		events[perch_sampler_leader(sampler, i)].members++;
+		recorder->nr_events = i + 1;
 	}
-	recorder->events = events;
-	recorder->nr_events = i;
 	return 0;
 }
 
@@ -112,6 +121,8 @@ void perch__recorder_clear_files(struct perch_recorder *recorder)
 		free(recorder->names[i]);
 	free(recorder->names);
 	free(recorder->last);
+	for (size_t i = 0; i < recorder->nr_events; i++)
+		free((uint64_t *)recorder->events[i].ids);
 	free(recorder->events);
 	perch_decoder_free(recorder->decoder);
 }
@@ -295,6 +306,7 @@ int perch_recorder_end_file(struct perch_recorder *recorder, struct perch_error 
 		add_name(recorder, name);
 	recorder->nr_files += rc >= 0;
 	recorder->failed |= rc < 0 && !options->sampler.overwrite;
+	recorder->output.sink = NULL; /* it has all records */
 	free(name);
 	return rc < 0 ? rc : 0;
 }
@@ -324,8 +336,9 @@ bool perch_recorder_file_due(const struct perch_recorder *recorder, int *wait_ms
 	passed = perch__recorder_now_ms() - recorder->file_start_ms;
 	if (passed >= options->switch_ms)
 		return true;
-	if (options->switch_ms - passed < (uint64_t)*wait_ms)
-		*wait_ms = (int)(options->switch_ms - passed);
+	passed = options->switch_ms - passed; /* what is left */
+	if (*wait_ms < 0 || passed < (uint64_t)*wait_ms)
+		*wait_ms = passed < INT_MAX ? (int)passed : INT_MAX;
 	return false;
 }
 

@@ -151,17 +151,19 @@ void perch_recorder_close(struct perch_recorder *recorder)
 int perch_recorder_prepare(struct perch_recorder *recorder, struct perch_error *err)
 {
 	const struct perch_recorder_options *options = &recorder->options;
+	int rc;
 
 	if (recorder->prepared)
 		return 0;
-	recorder->prepared = true;
 	perch__recorder_synthesize_early(recorder);
 	recorder->file_start_ms = perch__recorder_now_ms();
 	if (options->pin_files)
 		perch__recorder_pinned_begin(&recorder->scan.pinned, !recorder->system_wide);
-	return options->disabled || options->sampler.event.enable_on_exec
-		       ? 0
-		       : perch_sampler_enable(recorder->sampler, err);
+	rc = options->disabled || options->sampler.event.enable_on_exec
+		     ? 0
+		     : perch_sampler_enable(recorder->sampler, err);
+	recorder->prepared = rc >= 0;
+	return rc;
 }
 
 int perch_recorder_start(struct perch_recorder *recorder, struct perch_error *err)

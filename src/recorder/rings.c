@@ -76,8 +76,10 @@ static ssize_t take_round(struct recorder_rings *rings, struct recorder_scan *sc
 	scan->users.round++;
 	for (size_t i = 0; i < rings->nr; i++) {
 		struct iovec *pieces = &rings->pieces[2 * i];
+		struct perch_ring *ring = perch_sampler_ring(rings->sampler, i);
 
-		rings->bytes[i] = perch_ring_peek(perch_sampler_ring(rings->sampler, i), pieces);
+		/* that of a removed thread is gone */
+		rings->bytes[i] = ring ? perch_ring_peek(ring, pieces) : 0;
 		if (!rings->bytes[i])
 			pieces[0].iov_len = pieces[1].iov_len = 0;
 		else
@@ -125,7 +127,8 @@ ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorde
 		count_unwritten(rings, scan, nr < 0 ? 0 : nr, samples,
 				perch__recorder_output_size(output) - size);
 	for (size_t i = 0; i < rings->nr; i++)
-		perch_ring_consume(perch_sampler_ring(rings->sampler, i), rings->bytes[i]);
+		if (rings->bytes[i])
+			perch_ring_consume(perch_sampler_ring(rings->sampler, i), rings->bytes[i]);
 	return rc < 0 ? rc : taken;
 }
 
@@ -146,9 +149,11 @@ uint64_t perch__recorder_rings_overwritten(const struct recorder_rings *rings)
 	for (size_t i = 0; i < rings->nr; i++) {
 		struct perch_ring_stats stats;
 
-		if (!rings->backward[i])
+		struct perch_ring *ring = perch_sampler_ring(rings->sampler, i);
+
+		if (!rings->backward[i] || !ring)
 			continue;
-		perch_ring_get_stats(perch_sampler_ring(rings->sampler, i), &stats);
+		perch_ring_get_stats(ring, &stats);
 		all += stats.overwritten;
 	}
 	return all;

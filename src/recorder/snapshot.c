@@ -33,6 +33,8 @@ static int copy_ring(void *context, size_t ring, const struct iovec *pieces, int
 	struct snapshot *snapshot = context;
 	struct ring_copy *copy = &snapshot->copies[ring];
 
+	if (ring >= snapshot->nr_copies)
+		return 0; /* of a thread that the program added, which it must not */
 	for (int i = 0; i < nr; i++) {
 		if (PERCH__ARRAY_RESERVE(copy->bytes, copy->capacity,
 					 copy->used + pieces[i].iov_len))

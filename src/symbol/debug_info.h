@@ -34,6 +34,7 @@ struct debug_info {
 	struct dwp *dwp; /* NULL: split units are in .dwo files */
 	bool searched_dwp;
 	uint64_t dwo_bytes; /* of .dwo files, limited */
+	uint64_t dwo_read;  /* the same, also of those without the unit */
 };
 
 /* Finds the address of an offset of the DSO. Returns false if no segment has it. */

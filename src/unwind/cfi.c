@@ -13,7 +13,13 @@
 #include "base/memory.h"
 #include "internal.h"
 
-enum { MAX_COLUMN = 255, MAX_REMEMBERED = 16 };
+enum {
+	MAX_COLUMN = 255,
+	MAX_REMEMBERED = 16,
+	MAX_COMMON = 1 << 10, /* bytes of a CIE before its program: it is read again for each FDE */
+	MAX_PROGRAM = 1 << 20, /* bytes: it runs for each address */
+	MAX_EXPRESSION = 1 << 12,
+};
 #define MOST_BYTES (1ull << 28)
 
 /* ---- entries ---- */
@@ -46,7 +52,17 @@ static uint64_t offset_of(const struct cfi *cfi, const struct cursor *cursor)
 	return (uint64_t)(cursor->at - cfi->bytes);
 }
 
-/* Returns false if there is no entry. One without bytes separates others. */
+/* Entries without bytes separate others. Returns the offset after them. */
+static uint64_t skip_empty(const struct cfi *cfi, uint64_t at)
+{
+	static const uint8_t empty[4];
+
+	while (cfi->size - at >= 4 && !memcmp(cfi->bytes + at, empty, 4))
+		at += 4;
+	return at;
+}
+
+/* Returns false if there is no entry. */
 static bool read_entry(const struct cfi *cfi, uint64_t offset, struct cfi_entry *entry)
 {
 	unsigned size = 4;
@@ -55,9 +71,7 @@ static bool read_entry(const struct cfi *cfi, uint64_t offset, struct cfi_entry 
 	if (offset >= cfi->size)
 		return false;
 	entry->cursor = cursor_at(cfi, offset);
-	do
-		length = perch__read(&entry->cursor, 4);
-	while (!length && !entry->cursor.failed);
+	length = perch__read(&entry->cursor, 4);
 	if (length == UINT32_MAX) {
 		length = perch__read(&entry->cursor, 8);
 		size = cfi->eh_frame ? 4 : 8;
@@ -121,6 +135,7 @@ static uint64_t read_pointer(const struct cfi *cfi, const struct common *common,
 static bool read_augmentation(const struct cfi *cfi, const char *text, struct common *common)
 {
 	struct cursor *program = &common->program, data;
+	uint8_t encoding;
 	uint64_t size;
 
 	common->encoding = DW_EH_PE_absptr;
@@ -142,12 +157,15 @@ static bool read_augmentation(const struct cfi *cfi, const char *text, struct co
 			perch__skip(&data, 1);
 			break;
 		case 'P': /* the personality function: a pointer of any kind */
-			read_pointer(cfi, common, &data, perch__read(&data, 1) & 0x0f);
+			encoding = (uint8_t)perch__read(&data, 1);
+			if (encoding != DW_EH_PE_omit)
+				read_pointer(cfi, common, &data, encoding & 0x0f);
 			break;
 		case 'S':
 			common->signal_frame = true;
 			break;
 		case 'B': /* arm64: return addresses are signed with the second key */
+		case 'G': /* arm64: the frame has tagged memory (MTE) */
 			break;
 		default:
 			return false;
@@ -160,12 +178,16 @@ static bool read_common(const struct cfi *cfi, uint64_t offset, struct common *c
 {
 	struct cursor *cursor = &common->program;
 	struct cfi_entry entry;
+	const uint8_t *end;
 	const char *text;
 	uint64_t version;
 
 	if (!read_entry(cfi, offset, &entry) || !entry.is_common)
 		return false;
 	*common = (struct common){ .program = entry.cursor, .address_size = cfi->wide ? 8 : 4 };
+	end = cursor->end;
+	if (end - cursor->at > MAX_COMMON)
+		cursor->end = cursor->at + MAX_COMMON;
 	version = perch__read(cursor, 1);
 	text = perch__read_text(cursor);
 	if (!text || !(version == 1 || version == 3 || (version == 4 && !cfi->eh_frame)))
@@ -179,8 +201,11 @@ static bool read_common(const struct cfi *cfi, uint64_t offset, struct common *c
 	common->code_factor = perch__read_uleb(cursor);
 	common->data_factor = perch__read_sleb(cursor);
 	common->return_register = version == 1 ? perch__read(cursor, 1) : perch__read_uleb(cursor);
-	return read_augmentation(cfi, text, common) && !cursor->failed &&
-	       common->return_register <= MAX_COLUMN;
+	if (!read_augmentation(cfi, text, common) || cursor->failed ||
+	    common->return_register > MAX_COLUMN)
+		return false;
+	cursor->end = end;
+	return true;
 }
 
 /* Reads the addresses of a function; *start is UINT64_MAX if the entry is damaged. */
@@ -205,22 +230,25 @@ static int by_start(const void *left, const void *right)
 	return (a->entry > b->entry) - (a->entry < b->entry);
 }
 
-/* Lists the functions of all entries. Returns false if one is damaged, or if out of memory. */
+/* Lists the functions of all entries whose CIE is understood. Returns false if an entry is damaged,
+ * or if out of memory. */
 static bool list_functions(struct cfi *cfi)
 {
 	uint64_t at = 0, common_at = UINT64_MAX, end;
 	struct common common;
 	struct cfi_entry entry;
-	bool sorted = true;
+	bool sorted = true, understood = false;
 
-	for (; read_entry(cfi, at, &entry); at = entry.next) {
+	for (; at = skip_empty(cfi, at), read_entry(cfi, at, &entry); at = entry.next) {
 		struct cfi_function *function;
 
 		if (entry.is_common)
 			continue;
-		if (entry.common != common_at && !read_common(cfi, entry.common, &common))
-			return false;
+		if (entry.common != common_at)
+			understood = read_common(cfi, entry.common, &common);
 		common_at = entry.common;
+		if (!understood) /* the function has no rules */
+			continue;
 		if (PERCH__ARRAY_RESERVE(cfi->function, cfi->capacity, cfi->nr + 1))
 			return false;
 		function = &cfi->function[cfi->nr++];
@@ -363,7 +391,7 @@ static struct cfi_rule expression(struct cfi_machine *machine, enum cfi_rule_kin
 	uint64_t size = perch__read_uleb(&machine->cursor);
 	struct cfi_rule rule = { .kind = (uint8_t)kind, .expression = machine->cursor.at };
 
-	perch__skip(&machine->cursor, size);
+	perch__skip(&machine->cursor, size <= MAX_EXPRESSION ? size : UINT64_MAX);
 	rule.size = machine->cursor.failed ? 0 : (uint32_t)size;
 	return rule;
 }
@@ -449,6 +477,7 @@ static void run_extended(struct cfi_machine *machine, uint8_t opcode)
 	switch (opcode) {
 	case DW_CFA_nop:
 	case DW_CFA_GNU_window_save: /* on arm64 DW_CFA_AARCH64_negate_ra_state */
+	case 0x2c:		     /* DW_CFA_AARCH64_negate_ra_state_with_pc */
 		break;
 	case DW_CFA_GNU_args_size:
 		perch__read_uleb(cursor);
@@ -522,6 +551,8 @@ static bool run_program(struct cfi_machine *machine, const struct cursor *progra
 	struct cfi_rule unused = { 0 };
 
 	*cursor = *program;
+	if (cursor->end - cursor->at > MAX_PROGRAM)
+		return false;
 	while (cursor->at < cursor->end) {
 		uint8_t opcode = (uint8_t)perch__read(cursor, 1);
 		unsigned number = opcode & 0x3f;
@@ -586,6 +617,7 @@ int perch__cfi_find(const struct cfi *cfi, const struct architecture *architectu
 	if (!run_program(&machine, &common.program))
 		return -EBADMSG;
 	machine.initial = *rules;
+	machine.nr_remembered = 0;
 	machine.at = start;
 	machine.address = address;
 	rules->end = end;

@@ -24,7 +24,7 @@ enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
 static int walk_below(int at, const char *path, int flags)
 {
 	char part[NAME_MAX + 1];
-	int dir = dup(at);
+	int dir = fcntl(at, F_DUPFD_CLOEXEC, 0);
 
 	while (dir >= 0) {
 		size_t length = strcspn(path += strspn(path, "/"), "/");

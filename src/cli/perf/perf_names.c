@@ -35,7 +35,7 @@ static const struct {
 	  "'perch record -e sched:*' records its tracepoints, 'perch script' prints them" },
 	{ "test", "'perch doctor' checks what works on this machine" },
 	{ "timechart",
-	  "'perch record -a --switch-events' and 'perch export firefox' show CPUs and threads by time" },
+	  "'perch record -a --switch-events' and 'perch export --format firefox' show CPUs and threads by time" },
 	{ "trace",
 	  "'perch record -e raw_syscalls:*' records system calls, 'perch script' prints them" },
 };

@@ -182,6 +182,7 @@ struct abbreviations {
 	size_t nr_specs, specs_capacity;
 	struct dwarf_step *step;
 	size_t nr_steps, steps_capacity;
+	uint64_t searched; /* bytes, by perch__abbreviation_find(): limited */
 };
 
 /* Decodes a table. Returns 0, -ENOMEM or -ENOTSUP. */

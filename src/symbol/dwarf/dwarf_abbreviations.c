@@ -15,6 +15,7 @@ enum {
 	MAX_ATTRIBUTES = 1 << 12, /* of an abbreviation */
 	FIRST_BYTES = 1 << 13,
 };
+#define MOST_SEARCHED (1ull << 31) /* bytes of tables, for the first entries of all units */
 
 static enum dwarf_attribute attribute_of(uint64_t name)
 {
@@ -464,8 +465,13 @@ static int read_table(struct abbreviations *table, struct dwarf_section *section
 		cursor.end = cursor.at + size;
 		table->nr_specs = table->nr_steps = 0;
 		if (code) {
+			const uint8_t *start = cursor.at;
+
+			if (table->searched > MOST_SEARCHED)
+				return -ENOTSUP;
 			*table->code = (struct abbreviation){ 0 };
 			rc = add_one(table, &cursor, code);
+			table->searched += (uint64_t)(cursor.at - start);
 		} else {
 			free(table->code);
 			table->code = NULL;

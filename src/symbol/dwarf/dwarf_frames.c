@@ -213,9 +213,9 @@ static int find_inlined(struct dwarf *dwarf, struct dwarf_unit *unit,
 	if (!function->is_listed) {
 		rc = list_inlined(dwarf, unit, function->entry, &entry, &function->first,
 				  &function->nr);
+		function->is_listed = true; /* a damaged one has no inlined functions */
 		if (rc)
 			return rc;
-		function->is_listed = true;
 	}
 	next = find_covering(dwarf, function->first, function->nr, address);
 	while (next >= 0 && nr < MAX_DEBUG_FRAMES - 1) {

@@ -173,8 +173,9 @@ enum step perch__line_run(struct machine *machine)
 	step = run_opcode(machine);
 	if (step != STEP_ROW && step != STEP_END)
 		return step;
-	if (machine->address < machine->before)
-		return step == STEP_ROW ? STEP_BACK : STEP_ERROR;
+	/* the end may be below, where the linker has set the address of a function to -1 */
+	if (step == STEP_ROW && machine->address < machine->before)
+		return STEP_BACK;
 	machine->before = machine->address;
 	machine->rows--;
 	return step;

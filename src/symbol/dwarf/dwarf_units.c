@@ -324,6 +324,9 @@ static int read_unit(struct dwarf *dwarf, struct dwarf_unit *unit)
 	if (!rc && (entry.has >> ATTRIBUTE_PRODUCER & 1))
 		rc = perch__dwarf_value_text(dwarf, unit, &entry.value[ATTRIBUTE_PRODUCER],
 					     &producer);
+	/* until now a text in the entry was in a buffer */
+	if (unit->split_name.form && (entry.has >> ATTRIBUTE_DWO_NAME & 1))
+		unit->split_name = entry.value[ATTRIBUTE_DWO_NAME];
 	if (entry.has >> ATTRIBUTE_STMT_LIST & 1)
 		unit->stmt_list = entry.value[ATTRIBUTE_STMT_LIST];
 	perch__dwarf_number(&entry, ATTRIBUTE_LANGUAGE, &unit->language);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <dwarf.h>
+
 #include "symbol/debug_info.h"
 
 #define MOST_BYTES (1ull << 30) /* of all .dwo files of a program */
@@ -43,6 +45,24 @@ static bool hide_first(struct elf_file *file)
 	return perch__elf_section(file, ".debug_info.dwo", SHT_PROGBITS);
 }
 
+/* True if the first section with units has that of a type alone: it is not worth loading. */
+static bool has_type_alone(const struct elf_file *file)
+{
+	size_t index = perch__elf_section(file, ".debug_info.dwo", SHT_PROGBITS);
+	const struct section *section = &file->section[index];
+	struct dwarf_unit unit = { 0 };
+	uint8_t bytes[64];
+	struct cursor cursor = { .at = bytes, .swapped = file->elf.swapped };
+	ssize_t got = perch__elf_read(&file->elf, bytes, section->offset, sizeof(bytes));
+	int type;
+
+	if (!index || got < 0 || section->flags & SHF_COMPRESSED)
+		return false;
+	cursor.end = bytes + got;
+	return perch__dwarf_header(&unit, &cursor, section->size, &type) &&
+	       type == DW_UT_split_type && unit.end == section->size;
+}
+
 /* Takes the unit from one section with units of the file. */
 static int take_from(struct debug_info *info, struct elf_file *file, struct dwarf_unit *skeleton)
 {
@@ -53,7 +73,8 @@ static int take_from(struct debug_info *info, struct elf_file *file, struct dwar
 
 	for (int id = 0; !rc && id < NR_DWARF_SECTIONS; id++)
 		size += section[id].size;
-	if (!rc && size > MOST_BYTES - info->dwo_bytes)
+	info->dwo_read += size;
+	if (!rc && (size > MOST_BYTES - info->dwo_bytes || info->dwo_read > 8 * MOST_BYTES))
 		rc = -EFBIG;
 	if (!rc)
 		rc = perch__dwarf_load_sections(section);
@@ -79,7 +100,7 @@ static int take_from_file(struct debug_info *info, int fd, struct dwarf_unit *sk
 	rc = perch__elf_sections(&file) ? -ENODATA : 0;
 	if (!rc)
 		do
-			rc = take_from(info, &file, skeleton);
+			rc = has_type_alone(&file) ? -ENODATA : take_from(info, &file, skeleton);
 		while (rc == -ENODATA && hide_first(&file));
 	perch__elf_close(&file);
 	return rc;
