@@ -79,11 +79,13 @@ typedef int perch_recorder_sink(void *context, const struct iovec *pieces, int n
 /** How to record. Zeros are the defaults. */
 struct perch_recorder_options {
 	/**
-	 * How the events are opened. A rate is needed: .event.period or .event.frequency, unless
-	 * the events have one. The recorder adds to .event what recordings always have: address,
-	 * thread and time in samples, the ids and, since Linux 6.0, the numbers of lost records,
-	 * and side-band records of mappings, names, tasks and symbols of the kernel. Parts that the
-	 * kernel is too old for are left out, and targets that have ended.
+	 * How the events are opened. Give a rate, .event.period or .event.frequency, unless
+	 * the events have one: an event without a rate takes no samples, and is no error, because
+	 * a recording may be of side-band records alone. The recorder adds to .event what
+	 * recordings always have: address, thread and time in samples, the ids and, since
+	 * Linux 6.0, the numbers of lost records, and side-band records of mappings, names, tasks
+	 * and symbols of the kernel. Parts that the kernel is too old for are left out, and targets
+	 * that have ended.
 	 */
 	struct perch_sampler_options sampler;
 	/** What to do about hardware cycles. */

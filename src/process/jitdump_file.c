@@ -382,14 +382,14 @@ static bool is_trusted(const struct perch_jitdump *jitdump,
 
 /* Returns a descriptor or a negative errno. Without an inode to compare, the file must belong to
  * this user, to root or to the user of the process. Below the root of the options, which the user
- * names, it may be a copy on another device. */
+ * names, it may be a copy. */
 static int open_below(const char *root, const char *path, const struct perch_jitdump *jitdump,
 		      const struct perch_mmap_record *mmap,
 		      const struct perch_jitdump_options *options)
 {
 	int fd = perch__open_regular(root, path), rc = 0;
 	struct stat status;
-	bool compared;
+	bool same;
 
 	if (fd < 0)
 		return fd;
@@ -397,11 +397,10 @@ static int open_below(const char *root, const char *path, const struct perch_jit
 		close(fd);
 		return -EIO;
 	}
-	compared = mmap->inode &&
-		   (!options->root || status.st_dev == makedev(mmap->major, mmap->minor));
-	if (compared && !perch__is_file(fd, mmap->major, mmap->minor, mmap->inode))
+	same = mmap->inode && perch__is_file(fd, mmap->major, mmap->minor, mmap->inode);
+	if (mmap->inode && !same && !options->root)
 		rc = -ESTALE;
-	else if (!compared && !is_trusted(jitdump, options, status.st_uid))
+	else if (!same && !is_trusted(jitdump, options, status.st_uid))
 		rc = -EPERM;
 	if (!rc)
 		return fd;
@@ -451,14 +450,14 @@ void perch__jitdump_open(struct perch_jitdump *jitdump, const struct perch_jitdu
 		jitdump->fd = -1;
 	else if (jitdump->fd == -ESTALE)
 		set_error(jitdump, "the file was replaced after the recording");
-	else if (jitdump->fd == -EPERM)
+	else if (jitdump->fd == -EPERM) {
 		set_error(jitdump, "the file belongs neither to this user nor to root, nor is its "
 				   "owner known to be the user of the process");
-	else if (jitdump->fd < 0)
+		jitdump->of_other_user = true;
+	} else if (jitdump->fd < 0)
 		set_error(jitdump, "%s", strerror(-jitdump->fd));
 	else /* until the header is read: the program may write it later */
 		set_error(jitdump, "the file has no header");
-	jitdump->of_other_user = jitdump->fd == -EPERM;
 	jitdump->complete = jitdump->fd < 0;
 }
 

@@ -18,6 +18,9 @@ static int check_options(const struct perch_recorder_options *options, struct pe
 	    (options->fd || options->sink))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "several files, and copies of rings, need a path");
+	if (options->argc > 0 && !options->argv)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "argc is %d without argv",
+				       options->argc);
 	if (options->max_files > UINT32_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "max_files is too large");
 	return 0;

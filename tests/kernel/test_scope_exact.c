@@ -401,7 +401,8 @@ static void context_switches_are_cgroup_switches(void **state)
 	of_cgroups = value_of(cgroup_switches);
 	child_end(&child);
 	rmdir(directory);
-	assert_true(all >= 20);
+	/* a sleep whose time has passed before it begins, on a slow machine, switches nothing */
+	assert_true(all > 0);
 	assert_int_equal(of_cgroups, all);
 }
 
