@@ -104,11 +104,9 @@ try() { # suite, version
 		echo "skipped: $1 has no libc6 $2, or cannot be reached"
 		return
 	}
-	for place in usr/lib lib; do
-		lib=$dir/$1/root/$place/x86_64-linux-gnu
-		[ ! -e "$lib/libc.so.6" ] || break
-	done
-	"$lib/ld-linux-x86-64.so.2" --library-path "$lib" ./program >seen
+	lib=$(dirname "$(find "$dir/$1/root" -name libc.so.6 | head -n 1)")
+	loader=$(find "$lib" -name 'ld-linux*' | head -n 1)
+	"$loader" --library-path "$lib" ./program >seen
 	tried=1
 	echo "== libc6 $2"
 	cat seen

@@ -23,7 +23,7 @@ static int write_clock(const struct perch_recorder *recorder, struct perch_write
 	if (recorder->options.path)
 		perch__recorder_take_moment(&moment, event, recorder->machine);
 	if (event->use_clockid && !clock_getres(event->clockid, &resolution)) {
-		ns = (uint64_t)resolution.tv_sec * 1000000000 + (uint64_t)resolution.tv_nsec;
+		ns = recorder_ns(resolution);
 		rc = perch_writer_set_feature(writer, PERCH_FEATURE_CLOCKID, &ns, sizeof(ns), err);
 	}
 	return rc < 0 || !moment.wall ? rc : perch__recorder_write_moment(writer, &moment, err);

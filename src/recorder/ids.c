@@ -27,16 +27,12 @@
 #define MAX_FILES    (1u << 16) /* the recorded programs choose them */
 #define MAX_ATTEMPTS 16
 
-static uint64_t ns_of(struct timespec time)
-{
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 static struct recorder_file_version version_of(const struct stat *status)
 {
 	return (struct recorder_file_version){ status->st_dev, status->st_ino,
-					       (uint64_t)status->st_size, ns_of(status->st_mtim),
-					       ns_of(status->st_ctim) };
+					       (uint64_t)status->st_size,
+					       recorder_ns(status->st_mtim),
+					       recorder_ns(status->st_ctim) };
 }
 
 static bool same_file(const void *items, uint32_t index, const void *wanted)

@@ -33,10 +33,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <perch/recorder.h>
 #include <perch/synthesize.h>
 
 #include "base/hash_table.h"
+
+static inline uint64_t recorder_ns(struct timespec time)
+{
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
 
 /* ---- output.c: a file, a pipe or a function ---- */
 

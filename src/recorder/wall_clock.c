@@ -17,7 +17,7 @@ static uint64_t read_clock(clockid_t clock)
 
 	if (clock_gettime(clock, &time))
 		return 0;
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+	return recorder_ns(time);
 }
 
 /* The wall clock at the middle of a call is that of the call. */

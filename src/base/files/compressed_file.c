@@ -78,22 +78,29 @@ static uint64_t space_of(int fd)
 	return bytes > PERCH__MIN_FREE ? bytes - PERCH__MIN_FREE : 0;
 }
 
-int perch__decompress_file(int fd, enum compression compression, uint64_t *most)
+/* Returns the descriptor of a temporary file, and the size of the compressed one. */
+static int open_output(int fd, uint64_t *size)
 {
 	struct stat status;
-	uint64_t written, space;
-	int to, rc;
 
-	*most = 0;
 	if (fstat(fd, &status))
 		return -errno;
-	to = perch__open_temporary();
+	*size = (uint64_t)status.st_size;
+	return perch__open_temporary();
+}
+
+int perch__decompress_file(int fd, enum compression compression, uint64_t *most)
+{
+	uint64_t size, written, space;
+	int to = open_output(fd, &size), rc;
+
+	*most = 0;
 	if (to < 0)
 		return to;
-	*most = MIN_OUTPUT + MAX_RATIO * (uint64_t)status.st_size;
+	*most = MIN_OUTPUT + MAX_RATIO * size;
 	space = space_of(to);
-	rc = perch__decompress_range(compression, fd, 0, (uint64_t)status.st_size, to, 0,
-				     space < *most ? space : *most, &written);
+	rc = perch__decompress_range(compression, fd, 0, size, to, 0, space < *most ? space : *most,
+				     &written);
 	if (rc == -EFBIG && space < *most)
 		rc = -ENOSPC;
 	if (!rc)
@@ -104,17 +111,12 @@ int perch__decompress_file(int fd, enum compression compression, uint64_t *most)
 
 int perch__decompress_first(int fd, enum compression compression, void *bytes, size_t size)
 {
-	struct stat status;
-	uint64_t written;
-	int to, rc;
+	uint64_t compressed, written;
+	int to = open_output(fd, &compressed), rc;
 
-	if (fstat(fd, &status))
-		return -errno;
-	to = perch__open_temporary();
 	if (to < 0)
 		return to;
-	rc = perch__decompress_range(compression, fd, 0, (uint64_t)status.st_size, to, 0, BLOCK,
-				     &written);
+	rc = perch__decompress_range(compression, fd, 0, compressed, to, 0, BLOCK, &written);
 	if (rc == -EFBIG)
 		rc = 0;
 	if (written < size)

@@ -54,6 +54,22 @@ static int check_running(const struct sources *sources, const struct perch_dso *
 	return -ESTALE;
 }
 
+/* The kernel runs at addresses of its ELF file plus shift. */
+static int read_shifted(struct perch__elf *elf, uint64_t shift, struct perch_code *code,
+			struct perch_error *err)
+{
+	int rc;
+
+	code->address = code->offset - shift;
+	rc = perch__code_of_elf(elf, code, err);
+	code->address += shift;
+	code->start += shift;
+	code->end += shift;
+	for (size_t i = 0; i < code->nr_parts; i++)
+		code->part[i].address += shift;
+	return rc;
+}
+
 int perch__code_of_kcore(const char *path, uint64_t shift, struct perch_code *code,
 			 struct perch_error *err)
 {
@@ -77,13 +93,7 @@ int perch__code_of_kcore(const char *path, uint64_t shift, struct perch_code *co
 		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "%s cannot be read: %s", path,
 				       strerror(-rc));
 	}
-	code->address = code->offset - shift;
-	rc = perch__code_of_elf(&elf, code, err);
-	code->address += shift;
-	code->start += shift;
-	code->end += shift;
-	for (size_t i = 0; i < code->nr_parts; i++)
-		code->part[i].address += shift;
+	rc = read_shifted(&elf, shift, code, err);
 	code->live = true;
 	code->section[0] = 0;
 	perch__elf_clear(&elf);
@@ -153,13 +163,7 @@ static int code_of_vmlinux(const struct sources *sources, const struct perch_dso
 		perch__elf_close(&file);
 		return rc;
 	}
-	code->address = code->offset - shift;
-	rc = perch__code_of_elf(&elf, code, err);
-	code->address += shift;
-	code->start += shift;
-	code->end += shift;
-	for (size_t i = 0; i < code->nr_parts; i++)
-		code->part[i].address += shift;
+	rc = read_shifted(&elf, shift, code, err);
 	perch__elf_clear(&elf);
 	perch__elf_close(&file);
 	return rc;
