@@ -3,6 +3,7 @@
 """perch script --filter selects the samples that the kernel selects by the same expression."""
 import os
 import re
+import shutil
 import sys
 import tempfile
 
@@ -11,7 +12,8 @@ from cases import check
 from peer import captured
 
 PERCH = os.environ.get("PERCH", "perch")
-PROGRAM = "i=0; while [ $i -lt 30 ]; do cat /etc/passwd /etc/group >/dev/null; ls -l / >/dev/null; i=$((i + 1)); done"
+MARK = "mark%d" % os.getpid()      # a program of which no other test has the name: it runs at both ends
+PROGRAM = "$0; i=0; while [ $i -lt 30 ]; do cat /etc/passwd /etc/group >/dev/null; ls -l / >/dev/null; i=$((i + 1)); done; $0"
 # Of what a program does, some of these are true and some are false. The kernel does not find "*x" at the end of a char[16] that is not full.
 EXPRESSIONS = {
     "sched:sched_switch": ("prev_pid == 0", "prev_pid != 0 && next_comm ~ \"*a*\"", "!(prev_state & 1) || next_prio > 120", "prev_comm == 'sh'",
@@ -27,40 +29,48 @@ def names(path, *options):
 
 
 def by_cpu(path, *options):
-    """The traces of the samples of each CPU and event, in the order of time, and the perch that printed them."""
-    done = captured(PERCH, "script", "-i", path, "-F", "cpu,event,trace", *options)
-    traces = {}
+    """The times and traces of the samples of each CPU and event, the times of MARK in "all", and the perch that printed them."""
+    done = captured(PERCH, "script", "-i", path, "--ns", "-F", "comm,cpu,time,event,trace", *options)
+    traces, marks = {}, []
     for line in done.stdout.splitlines():
-        found = re.match(r"\s*\[(\d+)\]\s+(all|some):\s*(.*)", line)
+        found = re.match(r"\s*(.*?)\s+\[(\d+)\]\s+(\d+)\.(\d{9}):\s+(all|some):\s*(.*)", line)
         if found:
-            traces.setdefault((found[1], found[2]), []).append(found[3])
-    return traces, done
+            time = int(found[3] + found[4])
+            traces.setdefault((found[2], found[5]), []).append((time, found[6]))
+            if found[1] == MARK and found[5] == "all":
+                marks.append(time)
+    return traces, marks, done
+
+
+def within(traces, marks):
+    return [trace for time, trace in traces if min(marks) <= time <= max(marks)]
 
 
 def same_but_ends(left, right):
-    """The two events are enabled and disabled one after the other: one has more samples at the ends."""
-    most = 20
+    """The two samples of what happened at the time of a mark stand on both sides of this time."""
+    most = 2
     return any(left[first:len(left) - last] == right or right[first:len(right) - last] == left for first in range(most) for last in range(most))
 
 
 def as_the_kernel(directory, event, expression):
-    """The event is recorded twice, once with a filter: of the other one, as many samples match."""
+    """The event is recorded twice, once with a filter: the same samples of the other one match. The two are not enabled and
+    disabled at one moment, and other programs run meanwhile: what counts stands between the marks."""
     path = os.path.join(directory, "filter.data")
     expression = expression.replace("== cat", '== "cat"')
     done = captured(PERCH, "record", "-q", "-m", "4M", "-o", path, "-e", event + "/name=all/", "-e", event + "/name=some/", "--filter", expression, "-a", "--",
-               "sh", "-c", PROGRAM)
+               "sh", "-c", PROGRAM, os.path.join(directory, MARK))
     if done.returncode:
         print("skipped: %s: %s" % (event, done.stderr.strip()[:200]))
         return
-    every, _ = by_cpu(path)
-    selected, done = by_cpu(path, "--filter", expression)
+    every, marks, _ = by_cpu(path)
+    selected, _, done = by_cpu(path, "--filter", expression)
     cpus = {cpu for cpu, _ in every}
-    of = {name: {cpu: traces.get((cpu, event), []) for cpu in cpus}
+    of = {name: {cpu: within(traces.get((cpu, event), []), marks) for cpu in cpus}
           for name, traces, event in (("matching", selected, "all"), ("kernel", every, "some"), ("matching of kernel", selected, "some"))}
     nr = {name: sum(map(len, lists.values())) for name, lists in of.items()}
+    nr_of_all = sum(len(within(traces, marks)) for (_, event), traces in every.items() if event == "all")
     check(of["matching of kernel"] == of["kernel"] and all(same_but_ends(of["matching"][cpu], of["kernel"][cpu]) for cpu in cpus)
-          and not done.returncode, "%s: %s: %d of %d samples" % (event, expression, nr["matching"], sum(map(len, every.values())) - nr["kernel"]),
-          "%s\n%s" % (nr, done.stderr))
+          and not done.returncode, "%s: %s: %d of %d samples" % (event, expression, nr["matching"], nr_of_all), "%s\n%s" % (nr, done.stderr))
 
 
 def of_several_events(directory):
@@ -98,6 +108,7 @@ def main():
         print("skipped: only root records tracepoints of all processes")
         return 77
     with tempfile.TemporaryDirectory() as directory:
+        shutil.copy(shutil.which("true"), os.path.join(directory, MARK))
         for event, expressions in EXPRESSIONS.items():
             for expression in expressions:
                 as_the_kernel(directory, event, expression)
