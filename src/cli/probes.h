@@ -3,8 +3,6 @@
 #ifndef PERCH_CLI_PROBES_H
 #define PERCH_CLI_PROBES_H
 
-#include <limits.h>
-
 #include "program/target.h"
 
 /*
@@ -15,13 +13,5 @@
  */
 int cli_inherit_probes(const char *command, const struct cli_target *target,
 		       struct perch_events *events, struct perch_machine *machine);
-
-/* Definitions of commands of this pid namespace that were killed. */
-struct cli_stale_probes {
-	size_t nr;
-	char name[NAME_MAX + 1]; /* of one of them: "p_4026531836_7_0" */
-};
-/* Finds them in a mounted tracefs. The next command that defines a probe removes them. */
-void cli_find_stale_probes(const char *tracefs, struct cli_stale_probes *stale);
 
 #endif

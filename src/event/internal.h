@@ -5,6 +5,7 @@
  * return int return 0 or a negative errno, unless stated otherwise, and set the error of the
  * parser. A file calls only files below its own:
  *
+ *	probe/definitions.c	definitions of probes in tracefs (perch/probes.h)
  *	file.c			events from a file: joins its lines to one text
  *	parse.c			the grammar, by recursive descent
  *	pmu/pmu_match.c		the PMUs that a name matches

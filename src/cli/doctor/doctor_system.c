@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <perch/probes.h>
 
 #include "doctor.h"
 #include "options.h"
-#include "probes.h"
 
 static bool read_number(const struct doctor *doctor, const char *path, long *value)
 {
@@ -23,9 +23,9 @@ static bool read_number(const struct doctor *doctor, const char *path, long *val
 /* A definition keeps its program, and the file system of that, in use. */
 static void set_stale_probes(struct doctor_result *result, const char *tracefs)
 {
-	struct cli_stale_probes stale;
+	struct perch_stale_probes stale;
 
-	cli_find_stale_probes(tracefs, &stale);
+	perch_probes_find_stale(tracefs, &stale);
 	if (!stale.nr)
 		return;
 	doctor_set_reason(result, DOCTOR_LIMITED,
