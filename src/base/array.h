@@ -24,6 +24,7 @@
 
 #include "large_pages.h"
 #include "memory.h"
+#include "nr.h"
 
 #define PERCH__ARRAY_FIRST_BYTES 256u /* smallest first allocation */
 

@@ -43,8 +43,9 @@
 
 #include <perch/event.h>
 
+#include "base/nr.h"
+
 #define PERCH__PMUS	  "/sys/bus/event_source/devices"
-#define PERCH__NR(array)  (sizeof(array) / sizeof((array)[0]))
 
 #define PERCH__EVENTS_MAX 65536 /* events of a list */
 #define PERCH__WORD_SIZE  128	/* bytes of a word, with its NUL */

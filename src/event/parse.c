@@ -36,7 +36,7 @@ static bool is_off_cpu(const char *word)
 	static const char *const names[] = { "off-cpu", "offcpu", "off_cpu", "off-cpu-time",
 					     "offcpu-time" };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < PERCH__NR(names); i++)
 		if (!strcmp(word, names[i]))
 			return true;
 	return false;

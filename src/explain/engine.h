@@ -6,9 +6,9 @@
 #ifndef PERCH_EXPLAIN_ENGINE_H
 #define PERCH_EXPLAIN_ENGINE_H
 
+#include "base/nr.h"
 #include "explain/rules/rules.h"
 
-#define PERCH__NR(array)  (sizeof(array) / sizeof((array)[0]))
 #define PERCH__MAX_FIELDS 4
 
 /* A possible cause, and the rule, features or fields that it comes from. */

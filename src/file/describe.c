@@ -56,7 +56,7 @@ static void describe_cpu(const char *cpuinfo, char *value, size_t size)
 					     "Model Name", "uarch",	"vendor_id" };
 
 	value[0] = 0;
-	for (size_t i = 0; !value[0] && i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; !value[0] && i < PERCH__NR(names); i++)
 		find_value(cpuinfo, names[i], value, size);
 }
 

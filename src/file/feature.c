@@ -76,7 +76,7 @@ static int parse_texts(struct perch_reader *reader, struct perch_error *err)
 		PERCH_FEATURE_ARCH,	PERCH_FEATURE_CPUDESC,	 PERCH_FEATURE_CPUID,
 	};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < PERCH__NR(texts); i++) {
 		struct perch__view view = reader->feature[texts[i]];
 		const char *text;
 		size_t length;

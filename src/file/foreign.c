@@ -57,7 +57,7 @@ static bool is_perf_map(const uint8_t *bytes, size_t size)
 
 int perch__refuse_foreign(const struct perch_reader *reader, struct perch_error *err)
 {
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+	for (size_t i = 0; i < PERCH__NR(formats); i++) {
 		const struct format *format = &formats[i];
 
 		if (reader->size < format->size ||

@@ -24,9 +24,8 @@
 #include <perch/explain.h>
 #include <perch/open.h>
 
+#include "base/nr.h"
 #include "target.h"
-
-#define PERCH__NR(array) (sizeof(array) / sizeof((array)[0]))
 
 /* True if an event opened with these options takes samples; otherwise it counts. */
 bool perch__is_sampling(const struct perch_options *options);

@@ -308,7 +308,7 @@ static const struct special_name special_names[] = {
 
 static const struct special_name *find_special(const char *name)
 {
-	for (size_t i = 0; i < sizeof(special_names) / sizeof(*special_names); i++) {
+	for (size_t i = 0; i < PERCH__NR(special_names); i++) {
 		const struct special_name *special = &special_names[i];
 
 		if (special->prefix ? !strncmp(name, special->name, strlen(special->name))

@@ -250,7 +250,7 @@ static void set_generated(struct process *process, struct perch_dso *dso)
 /* A process that has more of them than there is space for keeps the last ones. */
 static void add_user(struct perch_process_users *users, uint32_t user)
 {
-	const uint32_t most = sizeof(users->user) / sizeof(users->user[0]);
+	const uint32_t most = PERCH__NR(users->user);
 
 	if (perch__is_one_of_users(users->user, users->nr, user))
 		return;

@@ -36,7 +36,7 @@
 #include <string.h>
 #include <perch/record.h>
 
-#define PERCH__NR(array)       (sizeof(array) / sizeof((array)[0]))
+#include "base/nr.h"
 
 #define PERCH__HEADER_BYTES    8u
 #define PERCH__FIRST_USER_TYPE 64u /* types of perf.data; these records have no trailer */

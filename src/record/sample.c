@@ -80,7 +80,7 @@ static __attribute__((noinline)) int truncated_fixed(struct perch_record *record
 	const char *name = "period";
 
 	memset(&record->sample_id, 0, sizeof(record->sample_id));
-	for (size_t i = 0; i < sizeof(fixed_fields) / sizeof(fixed_fields[0]); i++) {
+	for (size_t i = 0; i < PERCH__NR(fixed_fields); i++) {
 		if (!(record->parse_info->sample_type & fixed_fields[i].bit))
 			continue;
 		name = fixed_fields[i].name;

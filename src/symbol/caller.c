@@ -17,7 +17,7 @@ bool perch_symbol_is_signal_return(const struct perch_symbol *symbol)
 		"__kernel_sigtramp_rt32", "__kernel_sigtramp32", "__kernel_start_sigtramp_rt64",
 	};
 
-	for (size_t i = 0; symbol && i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; symbol && i < PERCH__NR(names); i++)
 		if (!strcmp(symbol->name, names[i]))
 			return true;
 	return false;

@@ -119,8 +119,7 @@ static void load_debuginfod(void)
 		{ "debuginfod_get_user_data", &library.get_user_data },
 	};
 
-	library.ready =
-		perch__load_library(LIBRARY, functions, sizeof(functions) / sizeof(functions[0]));
+	library.ready = perch__load_library(LIBRARY, functions, PERCH__NR(functions));
 }
 
 /* libdebuginfod counts bytes only if it knows the total. Before, it counts the calls. */

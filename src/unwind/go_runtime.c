@@ -14,7 +14,7 @@ bool perch__go_switches_stack(const struct rules *rules, uint64_t offset)
 	const struct perch_symbol *symbol =
 		rules->of_go ? perch_symbols_find(rules->symbols, rules->dso, offset) : NULL;
 
-	for (size_t i = 0; symbol && i < sizeof(functions) / sizeof(functions[0]); i++) {
+	for (size_t i = 0; symbol && i < PERCH__NR(functions); i++) {
 		size_t length = strlen(functions[i]);
 
 		/* the linker may add ".abi0" to the name */

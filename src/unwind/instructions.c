@@ -61,7 +61,7 @@ bool perch__is_sigreturn(const struct architecture *architecture, const uint8_t 
 {
 	const uint8_t *at = code + SIGRETURN_BEFORE;
 
-	for (size_t i = 0; i < sizeof(sigreturns) / sizeof(*sigreturns); i++) {
+	for (size_t i = 0; i < PERCH__NR(sigreturns); i++) {
 		const struct sigreturn *call = &sigreturns[i];
 
 		/* a sample may be at each instruction, and in the system call */
@@ -179,7 +179,7 @@ bool perch__is_after_clone(const uint8_t *code)
 		{ 2, 8, { 0x0f, 0x05, 0x85, 0xc0, 0x75, 0x0f, 0x31, 0xed }, { 0, 2, 2, 2 } },
 	};
 
-	for (size_t i = 0; i < sizeof(clones) / sizeof(*clones); i++)
+	for (size_t i = 0; i < PERCH__NR(clones); i++)
 		for (size_t at = 0; at < sizeof(clones->instruction); at++) {
 			const struct clone *clone = &clones[i];
 			size_t before = (size_t)clone->before + clone->instruction[at];

@@ -38,7 +38,7 @@ static const struct trampoline trampolines[] = {
 
 static const struct trampoline_part *find_part(uint16_t machine, uint64_t size, uint64_t at)
 {
-	for (size_t i = 0; i < sizeof(trampolines) / sizeof(trampolines[0]); i++) {
+	for (size_t i = 0; i < PERCH__NR(trampolines); i++) {
 		const struct trampoline_part *part = trampolines[i].part;
 
 		if (trampolines[i].machine != machine || trampolines[i].size != size)

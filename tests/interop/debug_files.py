@@ -105,6 +105,17 @@ def compressed():
         check(has_name(names) and "lack" not in notes, "names alone do not need debug information", names[:500] + notes)
 
 
+def unknown_version():
+    """A version is a number of two bytes: 0x105 is not version 5."""
+    shutil.copy("full", "version")
+    with open("version", "r+b") as file:
+        file.seek(section("version", ".debug_info")[0] + (5 if sys.byteorder == "little" else 4))
+        file.write(b"\1")
+    install("version")
+    text, notes = script()
+    check(has_name(text) and not has_inlined(text), "debug information of an unknown version is not read", text[:500] + notes)
+
+
 def report(cpus):
     """A report on these CPUs: on several ones a thread decompresses."""
     allowed = os.sched_getaffinity(0)
@@ -301,6 +312,7 @@ def main():
         check(has_name(text) and has_inlined(text) and "lack" not in notes, "the file itself", text[:500] + notes)
         mini_debug_info()
         compressed()
+        unknown_version()
         threads()
         shared()
         split()

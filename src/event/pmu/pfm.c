@@ -48,7 +48,7 @@ static void load_pfm(void)
 	const char *why;
 	int rc;
 
-	if (!perch__load_library(LIBRARY, functions, sizeof(functions) / sizeof(functions[0]))) {
+	if (!perch__load_library(LIBRARY, functions, PERCH__NR(functions))) {
 		why = dlerror();
 		perch_clean_text(why ? why : LIBRARY " cannot be loaded", pfm.why, sizeof(pfm.why));
 		return;

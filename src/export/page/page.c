@@ -279,7 +279,7 @@ static int add_notes(struct page *page, const struct perch_export *export)
 	char line[256];
 	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]) && !rc; i++) {
+	for (size_t i = 0; i < PERCH__NR(notes) && !rc; i++) {
 		if (!notes[i].number)
 			continue;
 		snprintf(line, sizeof(line), "%s: %" PRIu64, notes[i].text, notes[i].number);

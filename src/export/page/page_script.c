@@ -142,7 +142,7 @@ static bool is_kernel_dso(const char *dso)
 
 	if (dso[0] != '[')
 		return !strncmp(slash ? slash + 1 : dso, "vmlinux", 7) || strstr(dso, ".ko");
-	for (size_t i = 0; i < sizeof(user) / sizeof(user[0]); i++)
+	for (size_t i = 0; i < PERCH__NR(user); i++)
 		if (!strncmp(dso, user[i], strlen(user[i])))
 			return false;
 	return true;

@@ -86,7 +86,7 @@ static const struct text_mark {
 
 static uint32_t kind_of_name(const char *start, const char **end)
 {
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+	for (size_t i = 0; i < PERCH__NR(marks); i++) {
 		if (ends_with(start, *end, marks[i].text)) {
 			*end -= strlen(marks[i].text);
 			return marks[i].kind;

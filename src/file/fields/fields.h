@@ -4,6 +4,7 @@
 #ifndef PERCH_FILE_FIELDS_H
 #define PERCH_FILE_FIELDS_H
 
+#include "base/nr.h"
 #include "file/internal.h"
 
 struct perch__emitter {
@@ -64,7 +65,5 @@ void perch__emit_file_compressed2(struct perch__emitter *emitter);
 void perch__emit_file_bpf_metadata(struct perch__emitter *emitter);
 void perch__emit_file_schedstat_cpu(struct perch__emitter *emitter);
 void perch__emit_file_schedstat_domain(struct perch__emitter *emitter);
-
-#define PERCH__NR(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

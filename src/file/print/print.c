@@ -136,8 +136,7 @@ static const char *clock_name(uint32_t clock)
 		[CLOCK_TAI] = "tai",
 	};
 
-	return clock < sizeof(names) / sizeof(names[0]) && names[clock] ? names[clock]
-									: "(not found)";
+	return clock < PERCH__NR(names) && names[clock] ? names[clock] : "(not found)";
 }
 
 static void print_clock_resolution(struct perch_reader *reader, FILE *stream,

@@ -112,7 +112,7 @@ static void print_value(FILE *stream, const char *field, uint64_t value, enum st
 
 void perch__file_print_attr(FILE *stream, const struct perch_attr *attr)
 {
-	for (size_t i = 0; i < sizeof(shown_fields) / sizeof(shown_fields[0]); i++) {
+	for (size_t i = 0; i < PERCH__NR(shown_fields); i++) {
 		const struct perch_attr_field *field = perch_attr_get_field(shown_fields[i].field);
 		uint64_t value = field ? perch_attr_get(attr, field) : 0;
 

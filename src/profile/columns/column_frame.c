@@ -254,7 +254,7 @@ static const char *level_name(char cpumode_char)
 		{ 'g', "guest kernel" }, { 'u', "guest user" },
 	};
 
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+	for (size_t i = 0; i < PERCH__NR(levels); i++)
 		if (levels[i].cpumode_char == cpumode_char)
 			return levels[i].name;
 	return "unknown";

@@ -27,7 +27,7 @@ static bool needs_functions(const struct perch_column_methods *methods)
 		&perch__column_dso_from, &perch__column_dso_to,
 	};
 
-	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+	for (size_t i = 0; i < PERCH__NR(without); i++)
 		if (methods == without[i])
 			return false;
 	return methods && methods->frame_value;

@@ -21,7 +21,7 @@ static const struct perch_column columns[] = {
 
 const struct perch_column *perch_columns(size_t *nr)
 {
-	*nr = sizeof(columns) / sizeof(columns[0]);
+	*nr = PERCH__NR(columns);
 	return columns;
 }
 
@@ -32,7 +32,7 @@ static bool is_name(const char *name, const char *wanted, size_t length)
 
 const struct perch_column *perch_column_find(const char *name, size_t length)
 {
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+	for (size_t i = 0; i < PERCH__NR(columns); i++)
 		if (is_name(columns[i].name, name, length) ||
 		    is_name(columns[i].alias, name, length))
 			return &columns[i];
@@ -50,7 +50,7 @@ const struct perch_column *perch_column_similar(const char *name, size_t length)
 	memcpy(word, name, length);
 	word[length] = 0;
 	least = length < 3 ? 2 : length / 3 + 1; /* of a word that is not similar */
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+	for (size_t i = 0; i < PERCH__NR(columns); i++) {
 		const char *const names[] = { columns[i].name, columns[i].alias };
 
 		for (size_t j = 0; j < 2 && names[j]; j++) {

@@ -21,7 +21,7 @@ static const char *const operators[] = {
 	[EQUAL] = "==", [NOT_EQUAL] = "!=", [LIKE] = "~", [AT_MOST] = "<=",
 	[LESS] = "<",	[AT_LEAST] = ">=",  [MORE] = ">", [BITS] = "&",
 };
-#define NR_OPERATORS (sizeof(operators) / sizeof(operators[0]))
+#define NR_OPERATORS (PERCH__NR(operators))
 
 /* ---- the parser: functions return a node, or 0 after an error ---- */
 

@@ -20,7 +20,7 @@ static size_t operator_length(const char *text)
 	static const char *const signs[] = { "()", "[]", "->*", "->", "<=>", "<<=", "<<",
 					     "<=", "<",	 ">>=", ">>", ">=",  ">" };
 
-	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+	for (size_t i = 0; i < PERCH__NR(signs); i++)
 		if (!strncmp(text, signs[i], strlen(signs[i])))
 			return strlen(signs[i]);
 	/* a function of C may be named "operator" */

@@ -92,6 +92,24 @@ struct dwarf_format {
 	uint8_t version, address_size, offset_size;
 };
 
+/* Reads the length of a unit or line table, which says how long offsets are. */
+static inline uint64_t perch__read_unit_length(struct cursor *cursor, struct dwarf_format *format)
+{
+	uint64_t length = perch__read(cursor, 4);
+
+	format->offset_size = length == UINT32_MAX ? 8 : 4;
+	return length == UINT32_MAX ? perch__read(cursor, 8) : length;
+}
+
+/* Returns false if the version that follows the length is not understood. */
+static inline bool perch__read_version(struct cursor *cursor, struct dwarf_format *format)
+{
+	uint64_t version = perch__read(cursor, 2);
+
+	format->version = (uint8_t)version;
+	return version >= 2 && version <= 5;
+}
+
 /* The attributes that are decoded. */
 enum dwarf_attribute {
 	ATTRIBUTE_NONE,
@@ -135,20 +153,15 @@ enum dwarf_skip {
 	SKIP_NONE,
 	SKIP_LEB,
 	SKIP_TEXT,
-	SKIP_BLOCK, /* with its size in LEB128, or in 1, 2 or 4 bytes */
-	SKIP_BLOCK1,
-	SKIP_BLOCK2,
-	SKIP_BLOCK4,
-	SKIP_SIBLING1, /* a reference to the sibling, in 1, 2, 4 or 8 bytes, or LEB128 */
-	SKIP_SIBLING2,
-	SKIP_SIBLING4,
-	SKIP_SIBLING8,
-	SKIP_SIBLING,
+	SKIP_BLOCK,   /* a number, and as many bytes */
+	SKIP_SIBLING, /* a number, which refers to the sibling */
 };
 
+/* How bytes are skipped: those of an attribute, or of several. */
 struct dwarf_step {
 	uint16_t bytes;
-	uint16_t skip; /* enum dwarf_skip */
+	uint8_t skip; /* enum dwarf_skip */
+	uint8_t size; /* bytes of its number; 0: LEB128 */
 };
 
 /* Kinds of entries that walks stop at or go into: bits. */
@@ -192,7 +205,9 @@ void perch__abbreviations_clear(struct abbreviations *table);
 /* Finds one abbreviation without decoding the table. Returns 0, -ENOMEM or -ENOTSUP. */
 int perch__abbreviation_find(struct abbreviations *table, struct dwarf_section *section,
 			     uint64_t offset, struct dwarf_format format, uint64_t code);
-/* Skips an attribute of a known form. Returns false if the form is not understood. */
+/* Says how an attribute is stored. Returns false if the form is not understood. */
+bool perch__dwarf_form(uint64_t form, struct dwarf_format format, struct dwarf_step *step);
+/* Skips an attribute. Returns false if the form is not understood. */
 bool perch__skip_form(struct cursor *cursor, unsigned form, struct dwarf_format format);
 
 static inline const struct abbreviation *perch__abbreviation(const struct abbreviations *table,
@@ -295,6 +310,8 @@ struct dwarf {
 /* Reads a value. Returns false if it is not understood. */
 bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
 			struct dwarf_format format, struct dwarf_value *value);
+/* If values of the form refer to entries of the same unit. */
+bool perch__is_reference(unsigned form);
 /*
  * Decodes the attributes of an entry. cursor: after the code of its abbreviation; moves to the next
  * entry. Returns 0 or -ENOTSUP.
@@ -351,6 +368,8 @@ struct dwarf_walk {
  * Returns 0 or -ENOTSUP.
  */
 int perch__dwarf_next(struct dwarf_walk *walk, const struct abbreviation **abbreviation);
+/* Skips the bytes of a step. Returns the reference to the sibling that it has, or 0. */
+uint64_t perch__dwarf_step(struct cursor *cursor, const struct dwarf_step *step);
 /* Skips the attributes of an entry. Returns the value of DW_AT_sibling; 0 if it has none. */
 uint64_t perch__dwarf_skip(const struct abbreviations *table,
 			   const struct abbreviation *abbreviation, struct cursor *cursor);

@@ -77,153 +77,121 @@ static enum dwarf_attribute attribute_of(uint64_t name)
 	}
 }
 
-/* Returns the size of a form, 0 for a variable size, or -1 for an unknown form. */
-static int size_of_form(uint64_t form, struct dwarf_format format)
+/* Sizes that are not the same in all units, in place of the bytes of a form. */
+enum {
+	OF_ADDRESS = 100,
+	OF_OFFSET,
+	OF_REFERENCE, /* DW_FORM_ref_addr: of an address in DWARF 2, and then of an offset */
+	OF_NOTHING,   /* 0, because forms of 0 bytes are not known */
+};
+
+static const struct dwarf_step of_form[] = {
+	[DW_FORM_addr] = { .bytes = OF_ADDRESS },
+	[DW_FORM_data1] = { .bytes = 1 },
+	[DW_FORM_ref1] = { .bytes = 1 },
+	[DW_FORM_flag] = { .bytes = 1 },
+	[DW_FORM_strx1] = { .bytes = 1 },
+	[DW_FORM_addrx1] = { .bytes = 1 },
+	[DW_FORM_data2] = { .bytes = 2 },
+	[DW_FORM_ref2] = { .bytes = 2 },
+	[DW_FORM_strx2] = { .bytes = 2 },
+	[DW_FORM_addrx2] = { .bytes = 2 },
+	[DW_FORM_strx3] = { .bytes = 3 },
+	[DW_FORM_addrx3] = { .bytes = 3 },
+	[DW_FORM_data4] = { .bytes = 4 },
+	[DW_FORM_ref4] = { .bytes = 4 },
+	[DW_FORM_strx4] = { .bytes = 4 },
+	[DW_FORM_addrx4] = { .bytes = 4 },
+	[DW_FORM_ref_sup4] = { .bytes = 4 },
+	[DW_FORM_data8] = { .bytes = 8 },
+	[DW_FORM_ref8] = { .bytes = 8 },
+	[DW_FORM_ref_sig8] = { .bytes = 8 },
+	[DW_FORM_ref_sup8] = { .bytes = 8 },
+	[DW_FORM_data16] = { .bytes = 16 },
+	[DW_FORM_ref_addr] = { .bytes = OF_REFERENCE },
+	[DW_FORM_strp] = { .bytes = OF_OFFSET },
+	[DW_FORM_line_strp] = { .bytes = OF_OFFSET },
+	[DW_FORM_sec_offset] = { .bytes = OF_OFFSET },
+	[DW_FORM_strp_sup] = { .bytes = OF_OFFSET },
+	[DW_FORM_flag_present] = { .bytes = OF_NOTHING },
+	[DW_FORM_implicit_const] = { .bytes = OF_NOTHING },
+	[DW_FORM_string] = { .skip = SKIP_TEXT },
+	[DW_FORM_block] = { .skip = SKIP_BLOCK },
+	[DW_FORM_block1] = { .skip = SKIP_BLOCK, .size = 1 },
+	[DW_FORM_block2] = { .skip = SKIP_BLOCK, .size = 2 },
+	[DW_FORM_block4] = { .skip = SKIP_BLOCK, .size = 4 },
+	[DW_FORM_exprloc] = { .skip = SKIP_BLOCK },
+	[DW_FORM_sdata] = { .skip = SKIP_LEB },
+	[DW_FORM_udata] = { .skip = SKIP_LEB },
+	[DW_FORM_ref_udata] = { .skip = SKIP_LEB },
+	[DW_FORM_strx] = { .skip = SKIP_LEB },
+	[DW_FORM_addrx] = { .skip = SKIP_LEB },
+	[DW_FORM_loclistx] = { .skip = SKIP_LEB },
+	[DW_FORM_rnglistx] = { .skip = SKIP_LEB },
+};
+
+/* Returns the form of DWARF 5 that replaced one of GNU, with the same bytes. */
+static uint64_t standard_form(uint64_t form)
 {
 	switch (form) {
-	case DW_FORM_data1:
-	case DW_FORM_ref1:
-	case DW_FORM_flag:
-	case DW_FORM_strx1:
-	case DW_FORM_addrx1:
-		return 1;
-	case DW_FORM_data2:
-	case DW_FORM_ref2:
-	case DW_FORM_strx2:
-	case DW_FORM_addrx2:
-		return 2;
-	case DW_FORM_strx3:
-	case DW_FORM_addrx3:
-		return 3;
-	case DW_FORM_data4:
-	case DW_FORM_ref4:
-	case DW_FORM_strx4:
-	case DW_FORM_addrx4:
-	case DW_FORM_ref_sup4:
-		return 4;
-	case DW_FORM_data8:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_sig8:
-	case DW_FORM_ref_sup8:
-		return 8;
-	case DW_FORM_data16:
-		return 16;
-	case DW_FORM_addr:
-		return format.address_size;
-	case DW_FORM_ref_addr:
-		return format.version < 3 ? format.address_size : format.offset_size;
-	case DW_FORM_strp:
-	case DW_FORM_line_strp:
-	case DW_FORM_sec_offset:
-	case DW_FORM_strp_sup:
+	case DW_FORM_GNU_addr_index:
+		return DW_FORM_addrx;
+	case DW_FORM_GNU_str_index:
+		return DW_FORM_strx;
 	case DW_FORM_GNU_ref_alt:
 	case DW_FORM_GNU_strp_alt:
-		return format.offset_size;
-	case DW_FORM_flag_present:
-	case DW_FORM_implicit_const:
-	case DW_FORM_string:
-	case DW_FORM_block:
-	case DW_FORM_block1:
-	case DW_FORM_block2:
-	case DW_FORM_block4:
-	case DW_FORM_exprloc:
-	case DW_FORM_sdata:
-	case DW_FORM_udata:
-	case DW_FORM_ref_udata:
-	case DW_FORM_strx:
-	case DW_FORM_addrx:
-	case DW_FORM_loclistx:
-	case DW_FORM_rnglistx:
-	case DW_FORM_GNU_addr_index:
-	case DW_FORM_GNU_str_index:
-		return 0;
+		return DW_FORM_strp_sup;
 	default:
-		return -1;
+		return form;
 	}
 }
 
-bool perch__skip_form(struct cursor *cursor, unsigned form, struct dwarf_format format)
+bool perch__dwarf_form(uint64_t form, struct dwarf_format format, struct dwarf_step *step)
 {
-	int size = size_of_form(form, format);
-
-	if (size) {
-		if (size > 0)
-			perch__skip(cursor, (unsigned)size);
-		return size > 0;
-	}
-	switch (form) {
-	case DW_FORM_flag_present:
-	case DW_FORM_implicit_const:
+	form = standard_form(form);
+	*step = form < PERCH__NR(of_form) ? of_form[form] : (struct dwarf_step){ 0 };
+	switch (step->bytes) {
+	case OF_ADDRESS:
+		step->bytes = format.address_size;
 		break;
-	case DW_FORM_string:
-		perch__read_text(cursor);
+	case OF_OFFSET:
+		step->bytes = format.offset_size;
 		break;
-	case DW_FORM_block1:
-		perch__skip(cursor, perch__read(cursor, 1));
+	case OF_REFERENCE:
+		step->bytes = format.version < 3 ? format.address_size : format.offset_size;
 		break;
-	case DW_FORM_block2:
-		perch__skip(cursor, perch__read(cursor, 2));
+	case OF_NOTHING:
+		step->bytes = 0;
 		break;
-	case DW_FORM_block4:
-		perch__skip(cursor, perch__read(cursor, 4));
-		break;
-	case DW_FORM_block:
-	case DW_FORM_exprloc:
-		perch__skip(cursor, perch__read_uleb(cursor));
-		break;
-	default: /* signed numbers have as many bytes */
-		perch__read_uleb(cursor);
-		break;
+	default:
+		return step->bytes || step->skip;
 	}
 	return true;
 }
 
-/* How an attribute is skipped. SKIP_NONE: by its size. */
-static enum dwarf_skip skip_of(const struct dwarf_spec *spec)
+bool perch__skip_form(struct cursor *cursor, unsigned form, struct dwarf_format format)
 {
-	bool sibling = spec->wanted == ATTRIBUTE_SIBLING;
+	struct dwarf_step step;
 
-	switch (spec->form) {
-	case DW_FORM_ref1:
-		return sibling ? SKIP_SIBLING1 : SKIP_NONE;
-	case DW_FORM_ref2:
-		return sibling ? SKIP_SIBLING2 : SKIP_NONE;
-	case DW_FORM_ref4:
-		return sibling ? SKIP_SIBLING4 : SKIP_NONE;
-	case DW_FORM_ref8:
-		return sibling ? SKIP_SIBLING8 : SKIP_NONE;
-	case DW_FORM_ref_udata:
-		return sibling ? SKIP_SIBLING : SKIP_LEB;
-	case DW_FORM_flag_present:
-	case DW_FORM_implicit_const:
-		return SKIP_NONE;
-	case DW_FORM_string:
-		return SKIP_TEXT;
-	case DW_FORM_block1:
-		return SKIP_BLOCK1;
-	case DW_FORM_block2:
-		return SKIP_BLOCK2;
-	case DW_FORM_block4:
-		return SKIP_BLOCK4;
-	case DW_FORM_block:
-	case DW_FORM_exprloc:
-		return SKIP_BLOCK;
-	case DW_FORM_sdata:
-	case DW_FORM_udata:
-	case DW_FORM_strx:
-	case DW_FORM_addrx:
-	case DW_FORM_loclistx:
-	case DW_FORM_rnglistx:
-	case DW_FORM_GNU_addr_index:
-	case DW_FORM_GNU_str_index:
-		return SKIP_LEB;
-	default:
-		return SKIP_NONE;
-	}
+	if (!perch__dwarf_form(form, format, &step))
+		return false;
+	perch__dwarf_step(cursor, &step);
+	return true;
+}
+
+/* How an attribute of a known form is skipped, and a reference to the sibling found. */
+static struct dwarf_step step_of(const struct dwarf_spec *spec, struct dwarf_format format)
+{
+	struct dwarf_step step;
+
+	perch__dwarf_form(spec->form, format, &step);
+	if (spec->wanted == ATTRIBUTE_SIBLING && perch__is_reference(spec->form))
+		return (struct dwarf_step){ .skip = SKIP_SIBLING, .size = (uint8_t)step.bytes };
+	return step;
 }
 
 /* bytes: sum of the sizes since the last step */
-static int add_step(struct abbreviations *table, unsigned *bytes, enum dwarf_skip skip)
+static int add_step(struct abbreviations *table, unsigned *bytes, struct dwarf_step last)
 {
 	struct dwarf_step *step;
 
@@ -231,7 +199,8 @@ static int add_step(struct abbreviations *table, unsigned *bytes, enum dwarf_ski
 				       MAX_SPECS);
 	if (!step)
 		return DWARF_APPEND_ERROR(table->nr_steps, MAX_SPECS);
-	*step = (struct dwarf_step){ (uint16_t)*bytes, (uint16_t)skip };
+	*step = last;
+	step->bytes = (uint16_t)*bytes;
 	*bytes = 0;
 	return 0;
 }
@@ -247,7 +216,7 @@ static void set_size(const struct abbreviations *table, struct abbreviation *abb
 		size += step->bytes;
 		if (step->skip == SKIP_NONE)
 			continue;
-		if (step->skip != SKIP_SIBLING4 || sibling || !size)
+		if (step->skip != SKIP_SIBLING || step->size != 4 || sibling || !size)
 			return;
 		sibling = size;
 		size += 4;
@@ -266,16 +235,14 @@ static int add_steps(struct abbreviations *table, struct abbreviation *abbreviat
 
 	abbreviation->step = (uint32_t)table->nr_steps;
 	for (size_t i = abbreviation->spec; i < table->nr_specs && !rc; i++) {
-		const struct dwarf_spec *spec = &table->spec[i];
-		enum dwarf_skip skip = skip_of(spec);
+		struct dwarf_step step = step_of(&table->spec[i], table->format);
 
-		if (!skip)
-			bytes += (unsigned)size_of_form(spec->form, table->format);
-		if (skip || bytes > UINT16_MAX / 2)
-			rc = add_step(table, &bytes, skip);
+		bytes += step.bytes;
+		if (step.skip || bytes > UINT16_MAX / 2)
+			rc = add_step(table, &bytes, step);
 	}
 	if (bytes && !rc)
-		rc = add_step(table, &bytes, SKIP_NONE);
+		rc = add_step(table, &bytes, (struct dwarf_step){ 0 });
 	abbreviation->nr_steps = (uint32_t)(table->nr_steps - abbreviation->step);
 	if (!rc)
 		set_size(table, abbreviation);
@@ -293,9 +260,10 @@ static uint32_t merge_specs(struct abbreviations *table, size_t from, size_t end
 
 	for (; from < end; from++) {
 		struct dwarf_spec spec = table->spec[from];
+		struct dwarf_step step = step_of(&spec, table->format);
 
-		if (!spec.wanted && !skip_of(&spec)) {
-			bytes += (unsigned)size_of_form(spec.form, table->format);
+		if (!spec.wanted && !step.skip) {
+			bytes += step.bytes;
 			if (bytes <= UINT16_MAX / 2 && from + 1 < end)
 				continue;
 			if (!bytes)
@@ -377,6 +345,7 @@ static int add_abbreviation(struct abbreviations *table, struct cursor *cursor,
 	for (int i = 0; i < MAX_ATTRIBUTES; i++) {
 		uint64_t name = perch__read_uleb(cursor), form = perch__read_uleb(cursor);
 		struct dwarf_spec *spec;
+		struct dwarf_step step;
 
 		if (cursor->failed)
 			return -ENOTSUP;
@@ -389,7 +358,7 @@ static int add_abbreviation(struct abbreviations *table, struct cursor *cursor,
 			return rc;
 		}
 		/* also indirect forms: no compiler is known to use them here */
-		if (size_of_form(form, table->format) < 0)
+		if (!perch__dwarf_form(form, table->format, &step))
 			return -ENOTSUP;
 		spec = PERCH__ARRAY_APPEND_MAX(table->spec, table->nr_specs, table->specs_capacity,
 					       MAX_SPECS);

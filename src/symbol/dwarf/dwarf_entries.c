@@ -17,74 +17,33 @@ enum {
 bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
 			struct dwarf_format format, struct dwarf_value *value)
 {
+	struct dwarf_step step;
+
 	value->form = spec->form;
-	switch (spec->form) {
-	case DW_FORM_addr:
-		value->number = perch__read(cursor, format.address_size);
-		return true;
-	case DW_FORM_data1:
-	case DW_FORM_ref1:
-	case DW_FORM_flag:
-	case DW_FORM_strx1:
-	case DW_FORM_addrx1:
-		value->number = perch__read(cursor, 1);
-		return true;
-	case DW_FORM_data2:
-	case DW_FORM_ref2:
-	case DW_FORM_strx2:
-	case DW_FORM_addrx2:
-		value->number = perch__read(cursor, 2);
-		return true;
-	case DW_FORM_strx3:
-	case DW_FORM_addrx3:
-		value->number = perch__read(cursor, 3);
-		return true;
-	case DW_FORM_data4:
-	case DW_FORM_ref4:
-	case DW_FORM_strx4:
-	case DW_FORM_addrx4:
-	case DW_FORM_ref_sup4:
-		value->number = perch__read(cursor, 4);
-		return true;
-	case DW_FORM_data8:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_sup8:
-		value->number = perch__read(cursor, 8);
-		return true;
-	case DW_FORM_ref_addr:
-		value->number = perch__read(cursor, format.version < 3 ? format.address_size
-								       : format.offset_size);
-		return true;
-	case DW_FORM_strp:
-	case DW_FORM_line_strp:
-	case DW_FORM_sec_offset:
-	case DW_FORM_strp_sup:
-	case DW_FORM_GNU_ref_alt:
-	case DW_FORM_GNU_strp_alt:
-		value->number = perch__read(cursor, format.offset_size);
-		return true;
-	case DW_FORM_sdata:
-		value->number = (uint64_t)perch__read_sleb(cursor);
-		return true;
-	case DW_FORM_udata:
-	case DW_FORM_ref_udata:
-	case DW_FORM_strx:
-	case DW_FORM_addrx:
-	case DW_FORM_rnglistx:
-	case DW_FORM_GNU_addr_index:
-	case DW_FORM_GNU_str_index:
-		value->number = perch__read_uleb(cursor);
-		return true;
-	case DW_FORM_implicit_const:
+	value->number = 0;
+	if (!perch__dwarf_form(spec->form, format, &step))
+		return false;
+	if (spec->form == DW_FORM_implicit_const) {
 		value->number = (uint64_t)spec->constant;
-		return true;
-	case DW_FORM_string:
+	} else if (spec->form == DW_FORM_string) {
 		value->text = perch__read_text(cursor);
 		return value->text;
-	default: /* the attribute is there, but its value is not understood */
-		value->number = 0;
-		return perch__skip_form(cursor, spec->form, format);
+	} else if (spec->form == DW_FORM_sdata) {
+		value->number = (uint64_t)perch__read_sleb(cursor);
+	} else if (step.skip == SKIP_LEB) {
+		value->number = perch__read_uleb(cursor);
+	} else if (!step.skip && step.bytes <= sizeof(value->number)) {
+		value->number = perch__read(cursor, step.bytes);
+	} else { /* the attribute is there, but its value is not understood */
+		perch__dwarf_step(cursor, &step);
 	}
+	return true;
+}
+
+bool perch__is_reference(unsigned form)
+{
+	return form == DW_FORM_ref1 || form == DW_FORM_ref2 || form == DW_FORM_ref4 ||
+	       form == DW_FORM_ref8 || form == DW_FORM_ref_udata;
 }
 
 /* first, nr: in the table */
@@ -127,18 +86,9 @@ uint64_t perch__dwarf_sibling(const struct dwarf_entry *entry)
 {
 	const struct dwarf_value *value = &entry->value[ATTRIBUTE_SIBLING];
 
-	if (!(entry->has >> ATTRIBUTE_SIBLING & 1))
-		return 0;
-	switch (value->form) {
-	case DW_FORM_ref1:
-	case DW_FORM_ref2:
-	case DW_FORM_ref4:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_udata:
-		return value->number;
-	default:
-		return 0;
-	}
+	return entry->has >> ATTRIBUTE_SIBLING & 1 && perch__is_reference(value->form)
+		       ? value->number
+		       : 0;
 }
 
 bool perch__dwarf_number(const struct dwarf_entry *entry, enum dwarf_attribute attribute,
@@ -166,13 +116,9 @@ bool perch__dwarf_number(const struct dwarf_entry *entry, enum dwarf_attribute a
 
 uint64_t perch__dwarf_reference(const struct dwarf_unit *unit, const struct dwarf_value *value)
 {
-	switch (value->form) {
-	case DW_FORM_ref1:
-	case DW_FORM_ref2:
-	case DW_FORM_ref4:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_udata:
+	if (perch__is_reference(value->form))
 		return unit->offset + value->number;
+	switch (value->form) {
 	case DW_FORM_ref_addr:
 		return value->number;
 	case DW_FORM_GNU_ref_alt:

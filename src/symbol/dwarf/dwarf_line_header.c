@@ -128,18 +128,12 @@ static bool read_sizes(struct dwarf *dwarf, struct dwarf_lines *lines, uint64_t 
 	if (!cursor->at)
 		return false;
 	cursor->end = cursor->at + size;
-	lines->format.offset_size = 4;
-	length = perch__read(cursor, 4);
-	if (length == UINT32_MAX) {
-		lines->format.offset_size = 8;
-		length = perch__read(cursor, 8);
-	}
+	length = perch__read_unit_length(cursor, &lines->format);
 	offset = (uint64_t)(cursor->at - section->bytes);
 	if (cursor->failed || length > INT32_MAX || !perch__dwarf_bytes(section, offset, length))
 		return false;
 	lines->end = cursor->end = cursor->at + length;
-	lines->format.version = (uint8_t)perch__read(cursor, 2);
-	if (lines->format.version < 2 || lines->format.version > 5)
+	if (!perch__read_version(cursor, &lines->format))
 		return false;
 	if (lines->format.version == 5) {
 		lines->format.address_size = (uint8_t)perch__read(cursor, 1);

@@ -217,7 +217,7 @@ void perch__dwarf_start_sections(struct dwarf_section section[NR_DWARF_SECTIONS]
 							DWARF_LINE };
 	struct compressed_part part;
 
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+	for (size_t i = 0; i < PERCH__NR(wanted); i++) {
 		struct dwarf_section *from = &section[wanted[i]];
 
 		if (from->compressed_size && !map_part(from, &part))

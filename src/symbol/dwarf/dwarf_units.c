@@ -22,19 +22,13 @@ enum {
 bool perch__dwarf_header(struct dwarf_unit *unit, struct cursor *cursor, uint64_t left, int *type)
 {
 	const uint8_t *start = cursor->at;
-	uint64_t length = perch__read(cursor, 4);
+	uint64_t length = perch__read_unit_length(cursor, &unit->format);
 
-	unit->format.offset_size = 4;
-	if (length == UINT32_MAX) {
-		unit->format.offset_size = 8;
-		length = perch__read(cursor, 8);
-	}
 	left -= (uint64_t)(cursor->at - start);
 	if (cursor->failed || length > left || length > LONGEST_UNIT)
 		return false;
 	unit->end = unit->offset + (uint64_t)(cursor->at - start) + length;
-	unit->format.version = (uint8_t)perch__read(cursor, 2);
-	if (unit->format.version < 2 || unit->format.version > 5)
+	if (!perch__read_version(cursor, &unit->format))
 		return false;
 	*type = DW_UT_compile;
 	if (unit->format.version == 5) {

@@ -5,6 +5,33 @@
  */
 #include "dwarf.h"
 
+/* Reads the number that a step begins with. */
+static uint64_t read_number(struct cursor *cursor, const struct dwarf_step *step)
+{
+	return step->size ? perch__read(cursor, step->size) : perch__read_uleb(cursor);
+}
+
+uint64_t perch__dwarf_step(struct cursor *cursor, const struct dwarf_step *step)
+{
+	perch__skip(cursor, step->bytes);
+	switch ((enum dwarf_skip)step->skip) {
+	case SKIP_NONE:
+		break;
+	case SKIP_LEB:
+		perch__read_uleb(cursor); /* signed numbers have as many bytes */
+		break;
+	case SKIP_TEXT:
+		perch__read_text(cursor);
+		break;
+	case SKIP_BLOCK:
+		perch__skip(cursor, read_number(cursor, step));
+		break;
+	case SKIP_SIBLING:
+		return read_number(cursor, step);
+	}
+	return 0;
+}
+
 /* Skips the attributes of an entry one after the other. */
 static uint64_t skip_steps(const struct abbreviations *table,
 			   const struct abbreviation *abbreviation, struct cursor *cursor)
@@ -12,46 +39,9 @@ static uint64_t skip_steps(const struct abbreviations *table,
 	uint64_t sibling = 0;
 
 	for (uint32_t i = 0; i < abbreviation->nr_steps; i++) {
-		const struct dwarf_step *step = &table->step[abbreviation->step + i];
+		uint64_t found = perch__dwarf_step(cursor, &table->step[abbreviation->step + i]);
 
-		perch__skip(cursor, step->bytes);
-		switch ((enum dwarf_skip)step->skip) {
-		case SKIP_NONE:
-			break;
-		case SKIP_LEB:
-			perch__read_uleb(cursor);
-			break;
-		case SKIP_TEXT:
-			perch__read_text(cursor);
-			break;
-		case SKIP_BLOCK:
-			perch__skip(cursor, perch__read_uleb(cursor));
-			break;
-		case SKIP_BLOCK1:
-			perch__skip(cursor, perch__read(cursor, 1));
-			break;
-		case SKIP_BLOCK2:
-			perch__skip(cursor, perch__read(cursor, 2));
-			break;
-		case SKIP_BLOCK4:
-			perch__skip(cursor, perch__read(cursor, 4));
-			break;
-		case SKIP_SIBLING1:
-			sibling = perch__read(cursor, 1);
-			break;
-		case SKIP_SIBLING2:
-			sibling = perch__read(cursor, 2);
-			break;
-		case SKIP_SIBLING4:
-			sibling = perch__read(cursor, 4);
-			break;
-		case SKIP_SIBLING8:
-			sibling = perch__read(cursor, 8);
-			break;
-		case SKIP_SIBLING:
-			sibling = perch__read_uleb(cursor);
-			break;
-		}
+		sibling = found ? found : sibling;
 	}
 	return sibling;
 }

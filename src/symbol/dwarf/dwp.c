@@ -105,8 +105,7 @@ static uint32_t find_row(const struct dwp *dwp, uint64_t id)
 /* Version 2 has range lists of DWARF 5 nowhere, and macros in their column. */
 static bool has_section(const struct dwp *dwp, uint64_t number)
 {
-	return number < sizeof(ids) / sizeof(ids[0]) &&
-	       (number == 1 || ids[number] != DWARF_INFO) &&
+	return number < PERCH__NR(ids) && (number == 1 || ids[number] != DWARF_INFO) &&
 	       (dwp->version == 5 || ids[number] != DWARF_RNGLISTS);
 }
 

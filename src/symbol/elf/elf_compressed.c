@@ -72,7 +72,7 @@ int perch__elf_open_compressed(struct elf_file *file, int fd)
 	if (pread(fd, start, sizeof(start), 0) != sizeof(start) || !memcmp(start, ELFMAG, SELFMAG))
 		return perch__elf_open(file, fd);
 	copy = fstat(fd, &status) ? -1 : memfd_create("module", MFD_CLOEXEC);
-	for (size_t i = 0; copy >= 0 && i < sizeof(formats) / sizeof(formats[0]); i++)
+	for (size_t i = 0; copy >= 0 && i < PERCH__NR(formats); i++)
 		if (!memcmp(start, formats[i].magic, formats[i].size))
 			rc = perch__decompress_range(
 				formats[i].compression, fd, 0, (uint64_t)status.st_size, copy, 0,

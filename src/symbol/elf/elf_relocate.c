@@ -24,7 +24,7 @@ static int width_of(const struct elf_file *file, uint32_t type)
 		{ EM_AARCH64, R_AARCH64_ABS32, 4 },
 	};
 
-	for (size_t i = 0; i < sizeof(supported) / sizeof(supported[0]); i++)
+	for (size_t i = 0; i < PERCH__NR(supported); i++)
 		if (file->elf.machine == supported[i].machine && type == supported[i].type)
 			return supported[i].width;
 	return -EINVAL;

@@ -31,7 +31,7 @@ static bool is_of(uint16_t machine, enum perch_arch arch)
 		{ PERCH_ARCH_CSKY, { EM_CSKY, EM_CSKY } },
 	};
 
-	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
+	for (size_t i = 0; i < PERCH__NR(machines); i++)
 		if (machines[i].arch == arch)
 			return machine == machines[i].machine[0] ||
 			       machine == machines[i].machine[1];

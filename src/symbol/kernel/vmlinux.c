@@ -86,7 +86,7 @@ static bool find_kernel(struct elf_file *file, const struct sources *sources,
 
 	if (wanted->size < 2)
 		return false;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; i < PERCH__NR(kinds); i++)
 		if (!open_kernel(file,
 				 perch__open_build_id_cache(sources, wanted->build_id, wanted->size,
 							    kinds[i]),
@@ -99,7 +99,7 @@ static bool find_kernel(struct elf_file *file, const struct sources *sources,
 		return true;
 	if (uname(&here))
 		return false;
-	for (size_t i = 0; i < sizeof(by_release) / sizeof(by_release[0]); i++) {
+	for (size_t i = 0; i < PERCH__NR(by_release); i++) {
 		snprintf(path, sizeof(path), by_release[i], here.release);
 		if (open_path(file, sources, path, wanted))
 			return true;

@@ -64,7 +64,7 @@ static bool is_module_file(const char *name)
 	static const char *const ends[] = { ".ko", ".ko.gz", ".ko.xz", ".ko.zst" };
 	size_t length = strlen(name);
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+	for (size_t i = 0; i < PERCH__NR(ends); i++) {
 		size_t end = strlen(ends[i]);
 
 		if (length > end && !strcmp(name + length - end, ends[i]))

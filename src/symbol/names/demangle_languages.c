@@ -121,7 +121,7 @@ static bool put_type(struct java *java, bool may_be_void)
 		put_java_text(java, "class ");
 		found = put_class(java);
 	} else {
-		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && !found; i++) {
+		for (size_t i = 0; i < PERCH__NR(types) && !found; i++) {
 			found = *java->at == types[i].letter &&
 				(*java->at != 'V' || (may_be_void && !arrays));
 			if (found)
