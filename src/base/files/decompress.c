@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decompresses a part of a file into another file: zlib, gzip, zstd and xz, or in memory. The input
- * is not trusted: the size of the output and the memory are limited.
+ * Decompresses a part of a file into another file: gzip, zstd and xz; or in memory: zlib and zstd.
+ * The input is not trusted: the size of the output and the memory are limited.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@
 #endif
 
 #include "base/memory.h"
+#include "base/nr.h"
 #include "io.h"
 #include "base/library.h"
 #include "decompress.h"
@@ -31,18 +32,20 @@ enum { BLOCK = 1 << 16, MOST_XZ_MEMORY = 256 << 20, MOST_ZSTD_WINDOW_LOG = 27 };
 /* The two files, and the bytes between them. */
 struct transfer {
 	int from, to;
-	uint64_t at, left; /* of the input */
+	uint64_t at, left; /* of the input that is not read */
 	uint64_t to_at, written, most;
+	const uint8_t *next; /* of the input in memory */
+	size_t nr_in, nr_out;
 	uint8_t in[BLOCK], out[BLOCK];
 };
 
-/* Reads the next bytes of the input. Returns their number, 0 at the end, or a negative errno. */
-static ssize_t next_input(struct transfer *transfer)
+/* Reads input if none is in memory; there is none at the end. Returns 0 or a negative errno. */
+static int need_input(struct transfer *transfer)
 {
 	size_t size = transfer->left < BLOCK ? (size_t)transfer->left : BLOCK;
 	ssize_t got;
 
-	if (!size)
+	if (!size || transfer->nr_in)
 		return 0;
 	do
 		got = pread(transfer->from, transfer->in, size, (off_t)transfer->at);
@@ -53,106 +56,117 @@ static ssize_t next_input(struct transfer *transfer)
 		return -EBADMSG;
 	transfer->at += (size_t)got;
 	transfer->left -= (size_t)got;
-	return got;
+	transfer->next = transfer->in;
+	transfer->nr_in = (size_t)got;
+	return 0;
 }
 
-static int put_output(struct transfer *transfer, size_t size)
+static int put_output(struct transfer *transfer)
 {
 	int rc;
 
-	if (size > transfer->most - transfer->written)
+	if (transfer->nr_out > transfer->most - transfer->written)
 		return -EFBIG;
-	rc = perch__pwrite_all(transfer->to, transfer->out, size,
+	rc = perch__pwrite_all(transfer->to, transfer->out, transfer->nr_out,
 			       transfer->to_at + transfer->written);
-	transfer->written += rc ? 0 : size;
+	transfer->written += rc ? 0 : transfer->nr_out;
 	return rc;
+}
+
+/* Moves transfer->next over what it decompresses, and sets nr_in and nr_out. stream: of a library.
+ * Returns 0, 1 at the end of the stream, or a negative errno. */
+typedef int decompress_block(struct transfer *transfer, void *stream);
+
+static int decompress_stream(struct transfer *transfer, decompress_block *block, void *stream)
+{
+	int rc = 0;
+
+	while (!rc) {
+		int error = need_input(transfer);
+
+		rc = error ? error : block(transfer, stream);
+		error = rc < 0 ? rc : put_output(transfer);
+		rc = error ? error : rc;
+	}
+	return rc < 0 ? rc : 0;
 }
 
 /* A gzip file may have several members, whose contents follow each other. What is behind them and
  * no member is ignored, as by gzip(1). */
-static int next_member(struct transfer *transfer, z_stream *stream, int *status)
+static int next_member(struct transfer *transfer, z_stream *stream)
 {
-	ssize_t got = stream->avail_in ? 0 : next_input(transfer);
+	int rc = need_input(transfer);
 
-	if (got < 0)
-		return (int)got;
-	if (got) {
-		stream->next_in = transfer->in;
-		stream->avail_in = (uInt)got;
-	}
-	if (!stream->avail_in || stream->next_in[0] != 0x1f)
-		return 0;
-	*status = Z_OK;
+	if (rc || !transfer->nr_in || *transfer->next != 0x1f)
+		return rc ? rc : 1;
 	return inflateReset(stream) == Z_OK ? 0 : -EBADMSG;
 }
 
-/* bits: of the window; 16 more for a gzip header */
-static int inflate_all(struct transfer *transfer, int bits)
+static int gzip_block(struct transfer *transfer, void *context)
+{
+	z_stream *stream = context;
+	int status;
+
+	stream->next_in = (uint8_t *)transfer->next;
+	stream->avail_in = (uInt)transfer->nr_in;
+	stream->next_out = transfer->out;
+	stream->avail_out = BLOCK;
+	status = inflate(stream, Z_NO_FLUSH);
+	transfer->next = stream->next_in;
+	transfer->nr_in = stream->avail_in;
+	transfer->nr_out = BLOCK - stream->avail_out;
+	if (status == Z_STREAM_END)
+		return next_member(transfer, stream);
+	return status == Z_OK ? 0 : status == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
+}
+
+static int gzip_all(struct transfer *transfer)
 {
 	z_stream stream = { 0 };
-	int status = Z_OK, rc = 0;
+	int rc;
 
-	if (inflateInit2(&stream, bits) != Z_OK)
+	if (inflateInit2(&stream, MAX_WBITS + 16) != Z_OK)
 		return -ENOMEM;
-	while (!rc && status != Z_STREAM_END) {
-		ssize_t got = stream.avail_in ? 0 : next_input(transfer);
-
-		if (got < 0) {
-			rc = (int)got;
-			break;
-		}
-		if (got) {
-			stream.next_in = transfer->in;
-			stream.avail_in = (uInt)got;
-		}
-		stream.next_out = transfer->out;
-		stream.avail_out = BLOCK;
-		status = inflate(&stream, Z_NO_FLUSH);
-		if (status != Z_OK && status != Z_STREAM_END)
-			rc = status == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
-		else
-			rc = put_output(transfer, BLOCK - stream.avail_out);
-		if (!rc && status == Z_STREAM_END && bits > MAX_WBITS)
-			rc = next_member(transfer, &stream, &status);
-	}
+	rc = decompress_stream(transfer, gzip_block, &stream);
 	inflateEnd(&stream);
 	return rc;
 }
 
 #ifdef PERCH_HAVE_ZSTD
+struct zstd {
+	ZSTD_DStream *stream;
+	size_t hint; /* 0 at the end of a frame */
+};
+
+static int zstd_block(struct transfer *transfer, void *context)
+{
+	struct zstd *zstd = context;
+	ZSTD_inBuffer in = { .src = transfer->next, .size = transfer->nr_in };
+	ZSTD_outBuffer out = { .dst = transfer->out, .size = BLOCK };
+
+	transfer->nr_out = 0;
+	if (!transfer->nr_in && !zstd->hint) /* the end of a frame, and of the input */
+		return 1;
+	zstd->hint = ZSTD_decompressStream(zstd->stream, &out, &in);
+	transfer->next += in.pos;
+	transfer->nr_in -= in.pos;
+	transfer->nr_out = out.pos;
+	return ZSTD_isError(zstd->hint) ||
+			       (!out.pos && !transfer->nr_in && !transfer->left && zstd->hint)
+		       ? -EBADMSG
+		       : 0;
+}
+
 static int zstd_all(struct transfer *transfer)
 {
-	ZSTD_DStream *stream = ZSTD_createDStream();
-	ZSTD_inBuffer in = { .src = transfer->in };
-	size_t hint = 1;
-	int rc = 0;
+	struct zstd zstd = { .stream = ZSTD_createDStream(), .hint = 1 };
+	int rc;
 
-	if (!stream)
+	if (!zstd.stream)
 		return -ENOMEM;
-	ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, MOST_ZSTD_WINDOW_LOG);
-	while (!rc) {
-		ZSTD_outBuffer out = { .dst = transfer->out, .size = BLOCK };
-
-		if (in.pos == in.size) {
-			ssize_t got = next_input(transfer);
-
-			if (got < 0) {
-				rc = (int)got;
-				break;
-			}
-			in.size = (size_t)got;
-			in.pos = 0;
-		}
-		if (in.pos == in.size && !hint) /* the end of a frame, and of the input */
-			break;
-		hint = ZSTD_decompressStream(stream, &out, &in);
-		if (ZSTD_isError(hint) ||
-		    (!out.pos && in.pos == in.size && !transfer->left && hint))
-			rc = -EBADMSG;
-		else
-			rc = put_output(transfer, out.pos);
-	}
-	ZSTD_freeDStream(stream);
+	ZSTD_DCtx_setParameter(zstd.stream, ZSTD_d_windowLogMax, MOST_ZSTD_WINDOW_LOG);
+	rc = decompress_stream(transfer, zstd_block, &zstd);
+	ZSTD_freeDStream(zstd.stream);
 	return rc;
 }
 #else
@@ -180,41 +194,39 @@ static void load_xz(void)
 		{ "lzma_end", &xz.end },
 	};
 
-	xz.ready = perch__load_library(LZMA_LIBRARY, functions,
-				       sizeof(functions) / sizeof(functions[0]));
+	xz.ready = perch__load_library(LZMA_LIBRARY, functions, PERCH__NR(functions));
+}
+
+static int xz_block(struct transfer *transfer, void *context)
+{
+	lzma_stream *stream = context;
+	lzma_ret status;
+
+	stream->next_in = transfer->next;
+	stream->avail_in = transfer->nr_in;
+	stream->next_out = transfer->out;
+	stream->avail_out = BLOCK;
+	status = xz.code(stream, transfer->left ? LZMA_RUN : LZMA_FINISH);
+	transfer->next = stream->next_in;
+	transfer->nr_in = stream->avail_in;
+	transfer->nr_out = BLOCK - stream->avail_out;
+	if (status == LZMA_OK || status == LZMA_STREAM_END)
+		return status == LZMA_STREAM_END;
+	return status == LZMA_MEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 
 static int xz_all(struct transfer *transfer)
 {
 	static once_flag once = ONCE_FLAG_INIT;
 	lzma_stream stream = LZMA_STREAM_INIT;
-	lzma_ret status = LZMA_OK;
-	int rc = 0;
+	int rc;
 
 	call_once(&once, load_xz);
 	if (!xz.ready)
 		return -ENOTSUP;
 	if (xz.decoder(&stream, MOST_XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
 		return -ENOMEM;
-	while (!rc && status != LZMA_STREAM_END) {
-		ssize_t got = stream.avail_in ? 0 : next_input(transfer);
-
-		if (got < 0) {
-			rc = (int)got;
-			break;
-		}
-		if (got) {
-			stream.next_in = transfer->in;
-			stream.avail_in = (size_t)got;
-		}
-		stream.next_out = transfer->out;
-		stream.avail_out = BLOCK;
-		status = xz.code(&stream, transfer->left ? LZMA_RUN : LZMA_FINISH);
-		if (status != LZMA_OK && status != LZMA_STREAM_END)
-			rc = status == LZMA_MEM_ERROR ? -ENOMEM : -EBADMSG;
-		else
-			rc = put_output(transfer, BLOCK - stream.avail_out);
-	}
+	rc = decompress_stream(transfer, xz_block, &stream);
 	xz.end(&stream);
 	return rc;
 }
@@ -243,20 +255,13 @@ int perch__decompress_range(enum compression compression, int from, uint64_t off
 	transfer->to_at = to_offset;
 	transfer->written = 0;
 	transfer->most = most;
-	switch (compression) {
-	case COMPRESSION_ZLIB:
-		rc = inflate_all(transfer, MAX_WBITS);
-		break;
-	case COMPRESSION_GZIP:
-		rc = inflate_all(transfer, MAX_WBITS + 16);
-		break;
-	case COMPRESSION_ZSTD:
+	transfer->nr_in = 0;
+	if (compression == COMPRESSION_GZIP)
+		rc = gzip_all(transfer);
+	else if (compression == COMPRESSION_ZSTD)
 		rc = zstd_all(transfer);
-		break;
-	case COMPRESSION_XZ:
+	else if (compression == COMPRESSION_XZ)
 		rc = xz_all(transfer);
-		break;
-	}
 	*written = transfer->written;
 	free(transfer);
 	return rc;

@@ -14,9 +14,9 @@ enum compression {
 
 /*
  * Decompresses `size` bytes at an offset of one file, and writes at most `most` bytes at an offset
- * of another. *written is their number. Returns 0; -EBADMSG: damaged; -EFBIG: more than `most`
- * bytes; -ENOTSUP: perch was built without the library; -ENOMEM; or the errno of reading or
- * writing.
+ * of another: gzip, zstd and xz. *written is their number. Returns 0; -EBADMSG: damaged; -EFBIG:
+ * more than `most` bytes; -ENOTSUP: another format, or perch was built without the library;
+ * -ENOMEM; or the errno of reading or writing.
  */
 int perch__decompress_range(enum compression compression, int from, uint64_t offset, uint64_t size,
 			    int to, uint64_t to_offset, uint64_t most, uint64_t *written);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/compressed_file.h"
 #include "symbol/internal.h"
 
 #define MOST_MINI_BYTES	  (256ull << 20)
@@ -55,31 +56,23 @@ int perch__elf_open_mini(struct elf_file *mini, const struct elf_file *file)
 
 int perch__elf_open_compressed(struct elf_file *file, int fd)
 {
-	static const struct {
-		const char *magic;
-		size_t size;
-		enum compression compression;
-	} formats[] = {
-		{ "\x1f\x8b", 2, COMPRESSION_GZIP },
-		{ "\xfd\x37zXZ", 6, COMPRESSION_XZ },
-		{ "\x28\xb5\x2f\xfd", 4, COMPRESSION_ZSTD },
-	};
-	char start[6] = "";
+	uint8_t start[PERCH__COMPRESSION_BYTES];
+	enum compression compression;
 	uint64_t written;
 	struct stat status;
-	int copy, rc = -ENOEXEC;
+	int copy, rc;
 
-	if (pread(fd, start, sizeof(start), 0) != sizeof(start) || !memcmp(start, ELFMAG, SELFMAG))
+	if (pread(fd, start, sizeof(start), 0) != sizeof(start) ||
+	    !perch__find_compression(start, sizeof(start), &compression))
 		return perch__elf_open(file, fd);
 	copy = fstat(fd, &status) ? -1 : memfd_create("module", MFD_CLOEXEC);
-	for (size_t i = 0; copy >= 0 && i < PERCH__NR(formats); i++)
-		if (!memcmp(start, formats[i].magic, formats[i].size))
-			rc = perch__decompress_range(
-				formats[i].compression, fd, 0, (uint64_t)status.st_size, copy, 0,
+	rc = copy < 0 ? -ENOEXEC
+		      : perch__decompress_range(
+				compression, fd, 0, (uint64_t)status.st_size, copy, 0,
 				most_bytes_of((uint64_t)status.st_size, MOST_MODULE_BYTES),
 				&written);
 	close(fd);
-	if (copy >= 0 && !rc)
+	if (!rc)
 		return perch__elf_open(file, copy);
 	if (copy >= 0)
 		close(copy);
