@@ -210,7 +210,7 @@ static int load_program(void)
 
 struct expected {
 	const char *id;
-	enum doctor_status status;
+	enum perch_check_status status;
 	const char *cause;     /* NULL is none, "*" is any */
 	const char *contained; /* in the value, the reason or the change; NULL is anything */
 };
@@ -230,26 +230,27 @@ static const struct fixture fixtures[] = {
 	  { { PMUS "cpu/type", "4\n" },
 	    { PMUS "cpu/caps/max_precise", "3\n" },
 	    { PMUS "cpu/caps/branches", "32\n" } },
-	  { { "count-user", DOCTOR_OK, NULL, NULL },
-	    { "cycles", DOCTOR_OK, NULL, NULL },
-	    { "sample", DOCTOR_OK, NULL, "by cycles" },
-	    { "precise", DOCTOR_OK, NULL, "cycles:ppp" },
-	    { "branch-stacks", DOCTOR_OK, NULL, NULL },
-	    { "callchains", DOCTOR_LIMITED, "kernel-profiling", "user space only" },
-	    { "count-kernel", DOCTOR_NO, "kernel-profiling",
+	  { { "count-user", PERCH_CHECK_OK, NULL, NULL },
+	    { "cycles", PERCH_CHECK_OK, NULL, NULL },
+	    { "sample", PERCH_CHECK_OK, NULL, "by cycles" },
+	    { "precise", PERCH_CHECK_OK, NULL, "cycles:ppp" },
+	    { "branch-stacks", PERCH_CHECK_OK, NULL, NULL },
+	    { "callchains", PERCH_CHECK_LIMITED, "kernel-profiling", "user space only" },
+	    { "count-kernel", PERCH_CHECK_NO, "kernel-profiling",
 	      "kernel.perf_event_paranoid=1 (currently 2)" },
-	    { "system-wide", DOCTOR_NO, "system-wide",
+	    { "system-wide", PERCH_CHECK_NO, "system-wide",
 	      "kernel.perf_event_paranoid=0 (currently 2)" },
-	    { "core-pmu", DOCTOR_OK, NULL, "cpu (precise up to 3, 32 branches)" },
-	    { "nmi-watchdog", DOCTOR_LIMITED, NULL, "nmi_watchdog=0" },
-	    { "tracefs", DOCTOR_NO, NULL, "mount -t tracefs" },
-	    { "attr-size", DOCTOR_LIMITED, NULL, "config4 (Linux 6.19)" },
-	    { "uprobes", DOCTOR_NO, "probe-privilege", "root" },
-	    { "kernel-symbols", DOCTOR_LIMITED, NULL, "setcap cap_perfmon,cap_bpf,cap_syslog+ep" },
-	    { "kernel-breakpoints", DOCTOR_NO, "breakpoint-privilege", NULL },
-	    { "bpf", DOCTOR_NO, NULL, "setcap cap_perfmon,cap_bpf,cap_syslog+ep" },
-	    { "kprobes", DOCTOR_NO, "probe-privilege", NULL },
-	    { "rings", DOCTOR_OK, NULL, "a ring of 2048 KiB on each of 4 CPUs" } } },
+	    { "core-pmu", PERCH_CHECK_OK, NULL, "cpu (precise up to 3, 32 branches)" },
+	    { "nmi-watchdog", PERCH_CHECK_LIMITED, NULL, "nmi_watchdog=0" },
+	    { "tracefs", PERCH_CHECK_NO, NULL, "mount -t tracefs" },
+	    { "attr-size", PERCH_CHECK_LIMITED, NULL, "config4 (Linux 6.19)" },
+	    { "uprobes", PERCH_CHECK_NO, "probe-privilege", "root" },
+	    { "kernel-symbols", PERCH_CHECK_LIMITED, NULL,
+	      "setcap cap_perfmon,cap_bpf,cap_syslog+ep" },
+	    { "kernel-breakpoints", PERCH_CHECK_NO, "breakpoint-privilege", NULL },
+	    { "bpf", PERCH_CHECK_NO, NULL, "setcap cap_perfmon,cap_bpf,cap_syslog+ep" },
+	    { "kprobes", PERCH_CHECK_NO, "probe-privilege", NULL },
+	    { "rings", PERCH_CHECK_OK, NULL, "a ring of 2048 KiB on each of 4 CPUs" } } },
 	{ "root in a virtual machine",
 	  { .privileged = true, .admin = true, .level = 2, .attr_size = 144 },
 	  true,
@@ -257,20 +258,20 @@ static const struct fixture fixtures[] = {
 	    { "/proc/cpuinfo", "processor\t: 0\nflags\t: fpu hypervisor\n" },
 	    { "/sys/kernel/tracing/events/sched/sched_switch/id", "21\n" },
 	    { "/proc/kallsyms", "0000000000000000 A first\nffffffff81000000 T _text\n" } },
-	  { { "cycles", DOCTOR_NO, "no-hardware", "hypervisor" },
-	    { "sample", DOCTOR_LIMITED, "no-hardware", "by cpu-clock" },
-	    { "sample-kernel", DOCTOR_OK, NULL, "by cpu-clock" },
-	    { "core-pmu", DOCTOR_NO, "no-hardware", "a message of the boot" },
-	    { "paranoid", DOCTOR_OK, NULL, "does not restrict" },
-	    { "tracepoint-data", DOCTOR_OK, NULL, NULL },
-	    { "uprobes", DOCTOR_OK, NULL, NULL },
-	    { "kprobes", DOCTOR_OK, NULL, NULL },
-	    { "attr-size", DOCTOR_OK, NULL, NULL },
-	    { "kernel-symbols", DOCTOR_OK, NULL, "shown" },
-	    { "rings", DOCTOR_OK, NULL, "CAP_IPC_LOCK" },
-	    { "other-users", DOCTOR_OK, NULL, "process 1 of uid 0" },
-	    { "nmi-watchdog", DOCTOR_OK, NULL, "on" },
-	    { "bpf", DOCTOR_OK, NULL, NULL } } },
+	  { { "cycles", PERCH_CHECK_NO, "no-hardware", "hypervisor" },
+	    { "sample", PERCH_CHECK_LIMITED, "no-hardware", "by cpu-clock" },
+	    { "sample-kernel", PERCH_CHECK_OK, NULL, "by cpu-clock" },
+	    { "core-pmu", PERCH_CHECK_NO, "no-hardware", "a message of the boot" },
+	    { "paranoid", PERCH_CHECK_OK, NULL, "does not restrict" },
+	    { "tracepoint-data", PERCH_CHECK_OK, NULL, NULL },
+	    { "uprobes", PERCH_CHECK_OK, NULL, NULL },
+	    { "kprobes", PERCH_CHECK_OK, NULL, NULL },
+	    { "attr-size", PERCH_CHECK_OK, NULL, NULL },
+	    { "kernel-symbols", PERCH_CHECK_OK, NULL, "shown" },
+	    { "rings", PERCH_CHECK_OK, NULL, "CAP_IPC_LOCK" },
+	    { "other-users", PERCH_CHECK_OK, NULL, "process 1 of uid 0" },
+	    { "nmi-watchdog", PERCH_CHECK_OK, NULL, "on" },
+	    { "bpf", PERCH_CHECK_OK, NULL, NULL } } },
 	{ "breakpoints that never fire",
 	  { .privileged = true,
 	    .admin = true,
@@ -280,13 +281,14 @@ static const struct fixture fixtures[] = {
 	  true,
 	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") },
 	    { "/proc/cpuinfo", "processor\t: 0\nflags\t: fpu hypervisor\n" } },
-	  { { "breakpoints", DOCTOR_NO, "breakpoint-never-fires", "debug exceptions" },
-	    { "kernel-breakpoints", DOCTOR_NO, "breakpoint-never-fires", "uprobe" } } },
+	  { { "breakpoints", PERCH_CHECK_NO, "breakpoint-never-fires", "debug exceptions" },
+	    { "kernel-breakpoints", PERCH_CHECK_NO, "breakpoint-never-fires", "uprobe" } } },
 	{ "breakpoints of which all are taken",
 	  { .level = 2, .attr_size = 144, .breakpoints = SLOTS_ARE_TAKEN },
 	  true,
 	  { { "/proc/self/status", STATUS("1000", NO_CAPS, "0") } },
-	  { { "breakpoints", DOCTOR_OK, NULL, "fire here is unknown: all debug registers" } } },
+	  { { "breakpoints", PERCH_CHECK_OK, NULL,
+	      "fire here is unknown: all debug registers" } } },
 	{ "Debian's level 3",
 	  { .core_pmu = true, .level = 3, .refuses_all = true, .attr_size = 136 },
 	  false,
@@ -294,34 +296,36 @@ static const struct fixture fixtures[] = {
 	    { "/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n" },
 	    { "/proc/sys/kernel/osrelease", "6.1.0-50-cloud-amd64\n" },
 	    { PMUS "cpu/type", "4\n" } },
-	  { { "count-user", DOCTOR_NO, "paranoid-all",
+	  { { "count-user", PERCH_CHECK_NO, "paranoid-all",
 	      "kernel.perf_event_paranoid=2 (currently 3)" },
-	    { "sample", DOCTOR_NO, "paranoid-all", NULL },
-	    { "paranoid", DOCTOR_NO, NULL, "every perf event needs" },
-	    { "capabilities", DOCTOR_LIMITED, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
-	    { "count-kernel", DOCTOR_NO, "paranoid-all", "kernel.perf_event_paranoid=1" },
-	    { "system-wide", DOCTOR_NO, "paranoid-all", "kernel.perf_event_paranoid=0" },
-	    { "kernel", DOCTOR_OK, NULL, "debian 12" } } },
+	    { "sample", PERCH_CHECK_NO, "paranoid-all", NULL },
+	    { "paranoid", PERCH_CHECK_NO, NULL, "every perf event needs" },
+	    { "capabilities", PERCH_CHECK_LIMITED, "paranoid-all",
+	      "run perch as root (CAP_SYS_ADMIN)" },
+	    { "count-kernel", PERCH_CHECK_NO, "paranoid-all", "kernel.perf_event_paranoid=1" },
+	    { "system-wide", PERCH_CHECK_NO, "paranoid-all", "kernel.perf_event_paranoid=0" },
+	    { "kernel", PERCH_CHECK_OK, NULL, "debian 12" } } },
 	{ "CAP_PERFMON at Debian's level 3",
 	  { .privileged = true, .level = 3, .refuses_all = true, .loads = true, .attr_size = 144 },
 	  false,
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
 	    { "/proc/sys/kernel/osrelease", "7.2.13+deb14-amd64\n" },
 	    { "/proc/self/status", STATUS("1000", PERFMON, "0") } },
-	  { { "count-user", DOCTOR_NO, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
-	    { "paranoid", DOCTOR_NO, NULL, "CAP_PERFMON is not enough" },
-	    { "capabilities", DOCTOR_LIMITED, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
-	    { "uprobes", DOCTOR_NO, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
-	    { "kprobes", DOCTOR_NO, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
-	    { "bpf", DOCTOR_NO, "paranoid-all", "no event can be opened" } } },
+	  { { "count-user", PERCH_CHECK_NO, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
+	    { "paranoid", PERCH_CHECK_NO, NULL, "CAP_PERFMON is not enough" },
+	    { "capabilities", PERCH_CHECK_LIMITED, "paranoid-all",
+	      "run perch as root (CAP_SYS_ADMIN)" },
+	    { "uprobes", PERCH_CHECK_NO, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
+	    { "kprobes", PERCH_CHECK_NO, "paranoid-all", "run perch as root (CAP_SYS_ADMIN)" },
+	    { "bpf", PERCH_CHECK_NO, "paranoid-all", "no event can be opened" } } },
 	{ "CAP_PERFMON at level 3 of a kernel without it",
 	  { .privileged = true, .level = 3, .attr_size = 144 },
 	  true,
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
 	    { "/proc/self/status", STATUS("1000", PERFMON, "0") } },
-	  { { "paranoid", DOCTOR_OK, NULL, "does not restrict" },
-	    { "capabilities", DOCTOR_OK, NULL, NULL },
-	    { "kprobes", DOCTOR_OK, NULL, NULL } } },
+	  { { "paranoid", PERCH_CHECK_OK, NULL, "does not restrict" },
+	    { "capabilities", PERCH_CHECK_OK, NULL, NULL },
+	    { "kprobes", PERCH_CHECK_OK, NULL, NULL } } },
 	{ "cgroup2 without systemd",
 	  { .privileged = true, .admin = true, .bare_cgroup = "/child", .attr_size = 144 },
 	  true,
@@ -330,17 +334,17 @@ static const struct fixture fixtures[] = {
 	    { "/proc/cgroups", "#subsys_name\thierarchy\nperf_event\t0\t1\t1\n" },
 	    { CGROUPS "cgroup.subtree_control", "" },
 	    { CGROUPS "child/cgroup.type", "domain\n" } },
-	  { { "cgroups", DOCTOR_LIMITED, "cgroup-gone",
+	  { { "cgroups", PERCH_CHECK_LIMITED, "cgroup-gone",
 	      "sys/fs/cgroup/cgroup.subtree_control is empty" },
-	    { "cgroups", DOCTOR_LIMITED, "cgroup-gone", "echo +pids > " } } },
+	    { "cgroups", PERCH_CHECK_LIMITED, "cgroup-gone", "echo +pids > " } } },
 	{ "cgroup2 without systemd and without cgroups",
 	  { .privileged = true, .admin = true, .attr_size = 144 },
 	  true,
 	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "0") },
 	    { "/proc/self/mounts", CGROUP2 },
 	    { CGROUPS "cgroup.subtree_control", "" } },
-	  { { "cgroups", DOCTOR_LIMITED, NULL, "new cgroups have no perf_event" },
-	    { "cgroups", DOCTOR_LIMITED, NULL, "echo +pids > " } } },
+	  { { "cgroups", PERCH_CHECK_LIMITED, NULL, "new cgroups have no perf_event" },
+	    { "cgroups", PERCH_CHECK_LIMITED, NULL, "echo +pids > " } } },
 	{ "cgroup2 with systemd",
 	  { .privileged = true, .admin = true, .bare_cgroup = "/other", .attr_size = 144 },
 	  true,
@@ -348,7 +352,7 @@ static const struct fixture fixtures[] = {
 	    { "/proc/self/mounts", CGROUP2 },
 	    { CGROUPS "cgroup.subtree_control", "cpu pids\n" },
 	    { CGROUPS "system.slice/cgroup.type", "domain\n" } },
-	  { { "cgroups", DOCTOR_OK, NULL, "/system.slice" } } },
+	  { { "cgroups", PERCH_CHECK_OK, NULL, "/system.slice" } } },
 	{ "cgroup2 beside cgroup v1",
 	  { .privileged = true, .admin = true, .attr_size = 144 },
 	  true,
@@ -356,7 +360,7 @@ static const struct fixture fixtures[] = {
 	    { "/proc/self/mounts", CGROUP2 },
 	    { "/proc/cgroups", "#subsys_name\thierarchy\ncpu\t2\t1\t1\nperf_event\t0\t1\t1\n" },
 	    { CGROUPS "cgroup.subtree_control", "" } },
-	  { { "cgroups", DOCTOR_OK, NULL, "tried on " } } },
+	  { { "cgroups", PERCH_CHECK_OK, NULL, "tried on " } } },
 	{ "cgroup2 in a container",
 	  { .privileged = true, .admin = true, .attr_size = 144 },
 	  true,
@@ -364,14 +368,14 @@ static const struct fixture fixtures[] = {
 	    { "/proc/self/mounts", CGROUP2 },
 	    { CGROUPS "cgroup.type", "domain\n" },
 	    { CGROUPS "cgroup.subtree_control", "" } },
-	  { { "cgroups", DOCTOR_OK, NULL, "tried on " } } },
+	  { { "cgroups", PERCH_CHECK_OK, NULL, "tried on " } } },
 	{ "level 3 on a kernel without it",
 	  { .level = 3, .attr_size = 136 },
 	  true,
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" } },
-	  { { "count-user", DOCTOR_OK, NULL, NULL },
-	    { "paranoid", DOCTOR_LIMITED, NULL, "3 has the effect of 2" },
-	    { "count-kernel", DOCTOR_NO, "kernel-profiling",
+	  { { "count-user", PERCH_CHECK_OK, NULL, NULL },
+	    { "paranoid", PERCH_CHECK_LIMITED, NULL, "3 has the effect of 2" },
+	    { "count-kernel", PERCH_CHECK_NO, "kernel-profiling",
 	      "perf_event_paranoid=1 (currently 3)" } } },
 	{ "a machine at level -1",
 	  { .core_pmu = true, .level = -1, .attr_size = 112 },
@@ -383,60 +387,60 @@ static const struct fixture fixtures[] = {
 	    { PMUS "cpu_atom/type", "10\n" },
 	    { PMUS "cpu_atom/cpus", "2-3\n" },
 	    { "/sys/kernel/debug/tracing/events/sched/sched_switch/id", "21\n" } },
-	  { { "count-kernel", DOCTOR_OK, NULL, NULL },
-	    { "system-wide", DOCTOR_OK, NULL, NULL },
-	    { "cgroups", DOCTOR_NO, NULL, "cgroup2" },
-	    { "paranoid", DOCTOR_OK, NULL, "not single processes of other users" },
-	    { "rings", DOCTOR_OK, NULL, "paranoid -1" },
-	    { "core-pmu", DOCTOR_OK, NULL, "cpu_atom; cpu_core (precise up to 0)" },
-	    { "precise", DOCTOR_NO, "precise", NULL },
-	    { "other-users", DOCTOR_NO, "other-process", "cap_perfmon" },
-	    { "tracepoint-data", DOCTOR_OK, NULL, NULL },
-	    { "attr-size", DOCTOR_LIMITED, NULL, "sig_data (Linux 5.13)" },
-	    { "pmus", DOCTOR_OK, NULL, "cpu_atom 10 (2 CPUs)" } } },
+	  { { "count-kernel", PERCH_CHECK_OK, NULL, NULL },
+	    { "system-wide", PERCH_CHECK_OK, NULL, NULL },
+	    { "cgroups", PERCH_CHECK_NO, NULL, "cgroup2" },
+	    { "paranoid", PERCH_CHECK_OK, NULL, "not single processes of other users" },
+	    { "rings", PERCH_CHECK_OK, NULL, "paranoid -1" },
+	    { "core-pmu", PERCH_CHECK_OK, NULL, "cpu_atom; cpu_core (precise up to 0)" },
+	    { "precise", PERCH_CHECK_NO, "precise", NULL },
+	    { "other-users", PERCH_CHECK_NO, "other-process", "cap_perfmon" },
+	    { "tracepoint-data", PERCH_CHECK_OK, NULL, NULL },
+	    { "attr-size", PERCH_CHECK_LIMITED, NULL, "sig_data (Linux 5.13)" },
+	    { "pmus", PERCH_CHECK_OK, NULL, "cpu_atom 10 (2 CPUs)" } } },
 	{ "tracepoints of system calls",
 	  { .level = 2, .attr_size = 136 },
 	  true,
 	  { { "/sys/kernel/tracing/events/sched/sched_switch/id", "21\n" },
 	    { "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id", "22\n" } },
-	  { { "tracepoints", DOCTOR_LIMITED, "kernel-profiling", "others count 0" },
-	    { "tracepoint-data", DOCTOR_LIMITED, "tracepoint-raw", "only for system calls" },
-	    { "tracefs", DOCTOR_OK, NULL, NULL } } },
+	  { { "tracepoints", PERCH_CHECK_LIMITED, "kernel-profiling", "others count 0" },
+	    { "tracepoint-data", PERCH_CHECK_LIMITED, "tracepoint-raw", "only for system calls" },
+	    { "tracefs", PERCH_CHECK_OK, NULL, NULL } } },
 	{ "the seccomp filter of docker",
 	  { .filter = EPERM },
 	  false,
 	  { { "/proc/self/status", STATUS("0", "00000000a80425fb", "2") }, { "/.dockerenv", "" } },
-	  { { "count-user", DOCTOR_NO, "seccomp", NULL },
-	    { "sample", DOCTOR_NO, "seccomp", NULL },
-	    { "seccomp", DOCTOR_NO, "seccomp", "the filter refuses perf_event_open" },
-	    { "container", DOCTOR_LIMITED, NULL, "docker" },
-	    { "bpf", DOCTOR_NO, NULL, "--cap-add BPF --cap-add PERFMON" },
-	    { "uprobes", DOCTOR_NO, "seccomp", NULL },
-	    { "attr-size", DOCTOR_UNKNOWN, NULL, NULL } } },
+	  { { "count-user", PERCH_CHECK_NO, "seccomp", NULL },
+	    { "sample", PERCH_CHECK_NO, "seccomp", NULL },
+	    { "seccomp", PERCH_CHECK_NO, "seccomp", "the filter refuses perf_event_open" },
+	    { "container", PERCH_CHECK_LIMITED, NULL, "docker" },
+	    { "bpf", PERCH_CHECK_NO, NULL, "--cap-add BPF --cap-add PERFMON" },
+	    { "uprobes", PERCH_CHECK_NO, "seccomp", NULL },
+	    { "attr-size", PERCH_CHECK_UNKNOWN, NULL, NULL } } },
 	{ "a filter that permits events",
 	  { .level = 2, .attr_size = 136 },
 	  true,
 	  { { "/proc/self/status", STATUS("1000", NO_CAPS, "2") } },
-	  { { "seccomp", DOCTOR_OK, NULL, "permits perf_event_open" },
-	    { "count-user", DOCTOR_OK, NULL, NULL } } },
+	  { { "seccomp", PERCH_CHECK_OK, NULL, "permits perf_event_open" },
+	    { "count-user", PERCH_CHECK_OK, NULL, NULL } } },
 	{ "no perf events",
 	  { .filter = ENOSYS },
 	  false,
 	  { { "/proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n" } },
-	  { { "count-user", DOCTOR_NO, "no-syscall", NULL },
-	    { "container", DOCTOR_LIMITED, NULL, "gvisor" },
-	    { "core-pmu", DOCTOR_NO, "no-hardware", "gVisor" } } },
+	  { { "count-user", PERCH_CHECK_NO, "no-syscall", NULL },
+	    { "container", PERCH_CHECK_LIMITED, NULL, "gvisor" },
+	    { "core-pmu", PERCH_CHECK_NO, "no-hardware", "gVisor" } } },
 	{ "root of a user namespace",
 	  { .level = 2, .attr_size = 136 },
 	  true,
 	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "0") },
 	    { "/proc/self/uid_map", "0 1000 1\n" } },
-	  { { "user-namespace", DOCTOR_LIMITED, "user-namespace", "initial" },
-	    { "capabilities", DOCTOR_LIMITED, "user-namespace", NULL },
-	    { "uprobes", DOCTOR_NO, "probe-privilege", "outside the user namespace" },
-	    { "count-kernel", DOCTOR_NO, "*", "outside the user namespace" },
-	    { "paranoid", DOCTOR_LIMITED, NULL, NULL },
-	    { "rings", DOCTOR_OK, NULL, "RLIMIT_MEMLOCK" } } },
+	  { { "user-namespace", PERCH_CHECK_LIMITED, "user-namespace", "initial" },
+	    { "capabilities", PERCH_CHECK_LIMITED, "user-namespace", NULL },
+	    { "uprobes", PERCH_CHECK_NO, "probe-privilege", "outside the user namespace" },
+	    { "count-kernel", PERCH_CHECK_NO, "*", "outside the user namespace" },
+	    { "paranoid", PERCH_CHECK_LIMITED, NULL, NULL },
+	    { "rings", PERCH_CHECK_OK, NULL, "RLIMIT_MEMLOCK" } } },
 	{ "low limits, lockdown and SELinux",
 	  { .core_pmu = true, .level = 2, .attr_size = 136 },
 	  true,
@@ -449,14 +453,14 @@ static const struct fixture fixtures[] = {
 	      "4,1,2,-;perf: interrupt took too long (9 > 8), lowering kernel.perf_event_max_sample_rate to 1750\n" },
 	    { "/sys/kernel/security/lockdown", "none integrity [confidentiality]\n" },
 	    { "/sys/fs/selinux/enforce", "1" } },
-	  { { "rings", DOCTOR_LIMITED, "mmap-locked", "perf_event_mlock_kb=516" },
-	    { "descriptors", DOCTOR_LIMITED, "descriptors", "5 left of 8" },
-	    { "sample-rate", DOCTOR_LIMITED, "frequency", "took too long (9 > 8)" },
-	    { "stack-depth", DOCTOR_LIMITED, NULL, "=127" },
-	    { "vdso", DOCTOR_LIMITED, NULL, "hpet" },
-	    { "lockdown", DOCTOR_LIMITED, "lockdown-regs", "confidentiality" },
-	    { "kprobes", DOCTOR_NO, "lockdown-probe", NULL },
-	    { "security-modules", DOCTOR_LIMITED, NULL, "SELinux" } } },
+	  { { "rings", PERCH_CHECK_LIMITED, "mmap-locked", "perf_event_mlock_kb=516" },
+	    { "descriptors", PERCH_CHECK_LIMITED, "descriptors", "5 left of 8" },
+	    { "sample-rate", PERCH_CHECK_LIMITED, "frequency", "took too long (9 > 8)" },
+	    { "stack-depth", PERCH_CHECK_LIMITED, NULL, "=127" },
+	    { "vdso", PERCH_CHECK_LIMITED, NULL, "hpet" },
+	    { "lockdown", PERCH_CHECK_LIMITED, "lockdown-regs", "confidentiality" },
+	    { "kprobes", PERCH_CHECK_NO, "lockdown-probe", NULL },
+	    { "security-modules", PERCH_CHECK_LIMITED, NULL, "SELinux" } } },
 	{ "lockdown that cannot be read, and one user for all processes",
 	  { .core_pmu = true,
 	    .level = 1,
@@ -471,57 +475,57 @@ static const struct fixture fixtures[] = {
 	    { "/proc/sys/kernel/perf_event_mlock_kb", "64\n" },
 	    { "/proc/self/limits", LIMITS("1024", "0") },
 	    { PMUS "cpu/type", "4\n" } },
-	  { { "lockdown", DOCTOR_LIMITED, "lockdown-regs", "even to root" },
-	    { "other-users", DOCTOR_UNKNOWN, NULL, "this same user" },
-	    { "seccomp", DOCTOR_UNKNOWN, NULL, NULL },
-	    { "paranoid", DOCTOR_LIMITED, NULL, "kernel.perf_event_paranoid=0 (currently 1)" },
-	    { "sample-rate", DOCTOR_LIMITED, "frequency",
+	  { { "lockdown", PERCH_CHECK_LIMITED, "lockdown-regs", "even to root" },
+	    { "other-users", PERCH_CHECK_UNKNOWN, NULL, "this same user" },
+	    { "seccomp", PERCH_CHECK_UNKNOWN, NULL, NULL },
+	    { "paranoid", PERCH_CHECK_LIMITED, NULL, "kernel.perf_event_paranoid=0 (currently 1)" },
+	    { "sample-rate", PERCH_CHECK_LIMITED, "frequency",
 	      "kernel.perf_cpu_time_max_percent=25 kernel.perf_event_max" },
-	    { "rings", DOCTOR_LIMITED, "mmap-locked", "RLIMIT_MEMLOCK to 1808 KiB" },
-	    { "security-modules", DOCTOR_OK, NULL, "none that refuses events" } } },
+	    { "rings", PERCH_CHECK_LIMITED, "mmap-locked", "RLIMIT_MEMLOCK to 1808 KiB" },
+	    { "security-modules", PERCH_CHECK_OK, NULL, "none that refuses events" } } },
 	{ "no context for a call chain",
 	  { .level = 2, .attr_size = 144 },
 	  true,
 	  { { "/proc/sys/kernel/perf_event_max_contexts_per_stack", "0\n" } },
-	  { { "stack-depth", DOCTOR_LIMITED, NULL, "are empty" },
-	    { "stack-depth", DOCTOR_LIMITED, NULL, "max_contexts_per_stack=8" } } },
+	  { { "stack-depth", PERCH_CHECK_LIMITED, NULL, "are empty" },
+	    { "stack-depth", PERCH_CHECK_LIMITED, NULL, "max_contexts_per_stack=8" } } },
 	{ "one context for a call chain",
 	  { .level = 2, .attr_size = 144 },
 	  true,
 	  { { "/proc/sys/kernel/perf_event_max_contexts_per_stack", "1\n" } },
-	  { { "stack-depth", DOCTOR_LIMITED, NULL, "start in the kernel end there" } } },
+	  { { "stack-depth", PERCH_CHECK_LIMITED, NULL, "start in the kernel end there" } } },
 	{ "no lockdown, which cannot be read",
 	  { .level = 2, .attr_size = 144 },
 	  true,
 	  { { "/proc/self/status", STATUS("1000", NO_CAPS, "0") } },
-	  { { "lockdown", DOCTOR_OK, NULL, "not confidentiality" } } },
+	  { { "lockdown", PERCH_CHECK_OK, NULL, "not confidentiality" } } },
 	{ "EACCES from a filter, or from the level of a distribution",
 	  { .filter = EACCES },
 	  false,
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
 	    { "/proc/self/status", STATUS("1000", NO_CAPS, "2") } },
-	  { { "seccomp", DOCTOR_UNKNOWN, NULL, "the filter or the kernel" },
-	    { "lockdown", DOCTOR_UNKNOWN, NULL, NULL },
-	    { "security-modules", DOCTOR_UNKNOWN, NULL, NULL } } },
+	  { { "seccomp", PERCH_CHECK_UNKNOWN, NULL, "the filter or the kernel" },
+	    { "lockdown", PERCH_CHECK_UNKNOWN, NULL, NULL },
+	    { "security-modules", PERCH_CHECK_UNKNOWN, NULL, NULL } } },
 	{ "EACCES from a filter, or from SELinux",
 	  { .filter = EACCES },
 	  false,
 	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") },
 	    { "/sys/fs/selinux/enforce", "1" } },
-	  { { "seccomp", DOCTOR_UNKNOWN, NULL, "the filter or the kernel" } } },
+	  { { "seccomp", PERCH_CHECK_UNKNOWN, NULL, "the filter or the kernel" } } },
 	{ "EACCES that only the filter can return",
 	  { .filter = EACCES },
 	  false,
 	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") } },
-	  { { "count-user", DOCTOR_NO, "seccomp", NULL },
-	    { "seccomp", DOCTOR_NO, "seccomp", "the filter refuses perf_event_open" },
-	    { "lockdown", DOCTOR_UNKNOWN, NULL, NULL } } },
+	  { { "count-user", PERCH_CHECK_NO, "seccomp", NULL },
+	    { "seccomp", PERCH_CHECK_NO, "seccomp", "the filter refuses perf_event_open" },
+	    { "lockdown", PERCH_CHECK_UNKNOWN, NULL, NULL } } },
 	{ "a filter with an errno that the kernel does not return",
 	  { .filter = EOPNOTSUPP },
 	  false,
 	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") } },
-	  { { "seccomp", DOCTOR_NO, "seccomp", "SystemCallFilter=perf_event_open" },
-	    { "uprobes", DOCTOR_NO, "*", NULL } } },
+	  { { "seccomp", PERCH_CHECK_NO, "seccomp", "SystemCallFilter=perf_event_open" },
+	    { "uprobes", PERCH_CHECK_NO, "*", NULL } } },
 };
 
 static void make_tree(char *root, const struct fixture *fixture)
@@ -537,9 +541,9 @@ static void make_tree(char *root, const struct fixture *fixture)
 	tree_make(root, files, nr);
 }
 
-static void check_result(const struct doctor *doctor, const struct expected *expected)
+static void check_result(const struct perch_checks *checks, const struct expected *expected)
 {
-	const struct doctor_result *found = doctor_find_result(doctor, expected->id);
+	const struct perch_check *found = perch_checks_find(checks, expected->id);
 
 	assert_non_null(found);
 	if (found->status != expected->status)
@@ -559,47 +563,50 @@ static void check_result(const struct doctor *doctor, const struct expected *exp
 }
 
 /* The JSON has every check with every member. */
-static void check_json(const struct doctor *doctor)
+static void check_json(const struct perch_checks *checks, struct perch_machine *machine)
 {
 	static const char *const members[] = { "id",	"group", "title",  "status",
 					       "value", "cause", "reason", "change" };
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
-	json_t *all, *checks;
+	const struct perch_check *results;
+	size_t nr = perch_checks_results(checks, &results);
+	json_t *all, *array;
 
 	assert_non_null(out);
-	assert_true(doctor_print_json(doctor, out));
+	assert_true(doctor_print_json(checks, machine, out));
 	fclose(out);
 	all = json_loads(text, 0, NULL);
 	free(text);
 	assert_non_null(all);
-	assert_int_equal(json_is_true(json_object_get(all, "usable")), doctor->usable);
-	checks = json_object_get(all, "checks");
-	assert_int_equal(json_array_size(checks), doctor->nr);
-	for (size_t i = 0; i < doctor->nr; i++) {
-		const json_t *check = json_array_get(checks, i);
+	assert_int_equal(json_is_true(json_object_get(all, "usable")), perch_checks_usable(checks));
+	array = json_object_get(all, "checks");
+	assert_int_equal(json_array_size(array), nr);
+	for (size_t i = 0; i < nr; i++) {
+		const json_t *check = json_array_get(array, i);
 
 		for (size_t m = 0; m < sizeof(members) / sizeof(*members); m++)
 			assert_non_null(json_object_get(check, members[m]));
-		assert_string_equal(json_string_value(json_object_get(check, "id")),
-				    doctor->result[i].id);
+		assert_string_equal(json_string_value(json_object_get(check, "id")), results[i].id);
 	}
 	json_decref(all);
 }
 
 /* The text has one marked line for each check, no line is too wide, and colours are optional. */
-static void check_text(const struct doctor *doctor, bool colours, unsigned width)
+static void check_text(const struct perch_checks *checks, bool colours, unsigned width)
 {
+	const struct perch_check *results;
 	char *text = NULL, *save = NULL;
 	size_t size, marks = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	assert_true(doctor_print_text(doctor, out, colours, width));
+	assert_true(doctor_print_text(checks, out, colours, width));
 	fclose(out);
 	assert_int_equal(strchr(text, '\033') != NULL, colours);
-	assert_non_null(strstr(text, doctor->usable ? "You can profile" : "You cannot profile"));
+	assert_non_null(strstr(text, perch_checks_usable(checks) ? "You can profile"
+								 : "You cannot profile"));
 	assert_null(strchr(text, '{')); /* no placeholder is left */
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		marks += line[0] == ' ' && line[1] == ' ' && line[2] != ' ';
@@ -607,49 +614,50 @@ static void check_text(const struct doctor *doctor, bool colours, unsigned width
 		if (width && !colours && strlen(line) > width)
 			assert_null(strchr(line + strspn(line, " "), ' '));
 	}
-	assert_int_equal(marks, doctor->nr);
+	assert_int_equal(marks, perch_checks_results(checks, &results));
 	free(text);
 }
 
 /* Runs the checks with a simulated kernel, on a machine whose files are below root. */
-static struct doctor *run_checks(struct kernel *kernel, const char *root)
+static struct perch_checks *run_checks(struct kernel *kernel, const char *root,
+				       struct perch_machine **machine)
 {
 	struct perch_syscalls syscalls = perch_kernel_syscalls;
-	struct doctor *doctor = calloc(1, sizeof(*doctor));
+	struct perch_checks_options options = { .load_program = kernel->admin || kernel->loads
+									? load_program
+									: refuse_program };
+	struct perch_checks *checks;
 
-	assert_non_null(doctor);
 	syscalls.context = kernel;
 	syscalls.perf_event_open = fake_open;
 	syscalls.read = fake_read;
 	syscalls.close = fake_close;
-	doctor->load_program = kernel->admin || kernel->loads ? load_program : refuse_program;
-	assert_int_equal(perch_machine_new(&doctor->machine, root, &syscalls, NULL), 0);
-	doctor_run_checks(doctor);
+	assert_int_equal(perch_machine_new(machine, root, &syscalls, NULL), 0);
+	options.machine = *machine;
+	assert_int_equal(perch_checks_run(&checks, &options, NULL), 0);
 	assert_int_equal(kernel->open, 0);
 	assert_int_equal(kernel->probes, 0);
-	return doctor;
+	return checks;
 }
 
-static void free_doctor(struct doctor *doctor)
+static void check_fixture(const struct fixture *fixture, const struct perch_checks *checks,
+			  struct perch_machine *machine)
 {
-	perch_machine_free(doctor->machine);
-	free(doctor);
-}
+	const struct perch_check *results;
+	size_t nr = perch_checks_results(checks, &results);
 
-static void check_fixture(const struct fixture *fixture, const struct doctor *doctor)
-{
 	for (size_t i = 0;
 	     i < sizeof(fixture->expected) / sizeof(*fixture->expected) && fixture->expected[i].id;
 	     i++)
-		check_result(doctor, &fixture->expected[i]);
-	assert_int_equal(doctor->usable, fixture->usable);
-	for (size_t i = 0; i < doctor->nr; i++)
-		if (doctor->result[i].status != DOCTOR_OK && !doctor->result[i].reason[0])
-			fail_msg("%s has no reason", doctor->result[i].id);
-	check_json(doctor);
-	check_text(doctor, false, 0);
-	check_text(doctor, true, 100);
-	check_text(doctor, false, 80);
+		check_result(checks, &fixture->expected[i]);
+	assert_int_equal(perch_checks_usable(checks), fixture->usable);
+	for (size_t i = 0; i < nr; i++)
+		if (results[i].status != PERCH_CHECK_OK && !results[i].reason[0])
+			fail_msg("%s has no reason", results[i].id);
+	check_json(checks, machine);
+	check_text(checks, false, 0);
+	check_text(checks, true, 100);
+	check_text(checks, false, 80);
 }
 
 static void checks_report_expected_results(void **state)
@@ -657,14 +665,16 @@ static void checks_report_expected_results(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(fixtures) / sizeof(*fixtures); i++) {
 		struct kernel kernel = fixtures[i].kernel;
-		struct doctor *doctor;
+		struct perch_machine *machine;
+		struct perch_checks *checks;
 		char root[PATH_MAX];
 
 		print_message("%s\n", fixtures[i].name);
 		make_tree(root, &fixtures[i]);
-		doctor = run_checks(&kernel, root);
-		check_fixture(&fixtures[i], doctor);
-		free_doctor(doctor);
+		checks = run_checks(&kernel, root, &machine);
+		check_fixture(&fixtures[i], checks, machine);
+		perch_checks_free(checks);
+		perch_machine_free(machine);
 		tree_remove(root);
 	}
 }
@@ -674,30 +684,62 @@ static void checks_work_without_files(void **state)
 {
 	static const struct tree_file file = { "/x", "" };
 	struct kernel kernel = { .filter = EPERM };
-	struct doctor *doctor;
+	struct perch_machine *machine;
+	struct perch_checks *checks;
 	char root[PATH_MAX];
 
 	(void)state;
 	tree_make(root, &file, 1);
-	doctor = run_checks(&kernel, root);
-	assert_false(doctor->usable);
-	check_json(doctor);
-	check_text(doctor, false, 0);
-	free_doctor(doctor);
+	checks = run_checks(&kernel, root, &machine);
+	assert_false(perch_checks_usable(checks));
+	check_json(checks, machine);
+	check_text(checks, false, 0);
+	perch_checks_free(checks);
+	perch_machine_free(machine);
 	tree_remove(root);
 }
 
-/* Texts of the system may contain control characters. */
-static void texts_are_cleaned_and_truncated(void **state)
+/* Texts of the system may contain control characters, and the program is named in changes. */
+static void texts_are_cleaned(void **state)
 {
-	struct doctor_result result = { .id = "x" };
+	static const struct tree_file file = { "/proc/sys/kernel/osrelease", "6.6\033[31m\xff\n" };
+	struct kernel kernel = { .filter = EPERM };
+	struct perch_checks_options options = { .program = "a\033program",
+						.load_program = refuse_program,
+						.filter_kills = true };
+	struct perch_syscalls syscalls = perch_kernel_syscalls;
+	struct perch_checks *checks;
+	char root[PATH_MAX];
 
 	(void)state;
-	doctor_set_value(&result, "%s", "a\033[31mb\xff");
-	assert_string_equal(result.value, "a?[31mb?");
-	doctor_set_reason(&result, DOCTOR_NO, "%0900d", 1);
-	assert_true(strlen(result.reason) < sizeof(result.reason));
-	assert_int_equal(result.status, DOCTOR_NO);
+	syscalls.context = &kernel;
+	syscalls.perf_event_open = fake_open;
+	tree_make(root, &file, 1);
+	assert_int_equal(perch_machine_new(&options.machine, root, &syscalls, NULL), 0);
+	assert_int_equal(perch_checks_run(&checks, &options, NULL), 0);
+	perch_machine_free(options.machine);
+	assert_string_equal(perch_checks_find(checks, "kernel")->value, "Linux 6.6?[31m?");
+	assert_non_null(strstr(perch_checks_find(checks, "bpf")->change, "a?program"));
+	assert_null(perch_checks_find(checks, "no-such-check"));
+	perch_checks_free(checks);
+	tree_remove(root);
+}
+
+/* This machine, with the calls of the kernel. */
+static void checks_this_machine(void **state)
+{
+	const struct perch_check *results;
+	struct perch_checks *checks;
+	size_t nr;
+
+	(void)state;
+	assert_int_equal(perch_checks_run(&checks, NULL, NULL), 0);
+	nr = perch_checks_results(checks, &results);
+	assert_true(nr > 30);
+	assert_int_equal(perch_checks_find(checks, "kernel")->status, PERCH_CHECK_OK);
+	assert_string_equal(perch_check_status_name(PERCH_CHECK_LIMITED), "limited");
+	perch_checks_free(checks);
+	perch_checks_free(NULL);
 }
 
 int main(void)
@@ -705,7 +747,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(checks_report_expected_results),
 		cmocka_unit_test(checks_work_without_files),
-		cmocka_unit_test(texts_are_cleaned_and_truncated),
+		cmocka_unit_test(texts_are_cleaned),
+		cmocka_unit_test(checks_this_machine),
 	};
 
 	/* the texts have paths of the simulated machine, and are cut off at some length */

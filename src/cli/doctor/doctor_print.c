@@ -8,12 +8,12 @@
 #include "options.h"
 
 static const struct {
-	const char *mark, *slug, *colour;
-} statuses[DOCTOR_STATUSES] = {
-	[DOCTOR_OK] = { "ok", "ok", "\033[32m" },
-	[DOCTOR_LIMITED] = { "limited", "limited", "\033[33m" },
-	[DOCTOR_NO] = { "no", "no", "\033[31m" },
-	[DOCTOR_UNKNOWN] = { "?", "unknown", "\033[36m" },
+	const char *mark, *colour;
+} statuses[PERCH_CHECK_STATUSES] = {
+	[PERCH_CHECK_OK] = { "ok", "\033[32m" },
+	[PERCH_CHECK_LIMITED] = { "limited", "\033[33m" },
+	[PERCH_CHECK_NO] = { "no", "\033[31m" },
+	[PERCH_CHECK_UNKNOWN] = { "?", "\033[36m" },
 };
 
 #define INDENT 12 /* columns of the marks before titles; reasons begin below the titles */
@@ -46,16 +46,13 @@ static void print_below(FILE *out, const char *front, const char *text, unsigned
 }
 
 /* Reasons and changes that consecutive results share are printed once, below the last of them. */
-static bool next_has_same_reason(const struct doctor *doctor, size_t i)
+static bool has_same_reason(const struct perch_check *result, const struct perch_check *next)
 {
-	const struct doctor_result *result = &doctor->result[i], *next = result + 1;
-
-	return i + 1 < doctor->nr && result->reason[0] && !strcmp(result->group, next->group) &&
+	return result->reason[0] && !strcmp(result->group, next->group) &&
 	       !strcmp(result->reason, next->reason) && !strcmp(result->change, next->change);
 }
 
-static void print_result(const struct doctor_result *result, FILE *out, bool colours,
-			 unsigned width)
+static void print_result(const struct perch_check *result, FILE *out, bool colours, unsigned width)
 {
 	const char *colour = colours ? statuses[result->status].colour : "",
 		   *plain = colours ? "\033[0m" : "";
@@ -66,42 +63,46 @@ static void print_result(const struct doctor_result *result, FILE *out, bool col
 	print_wrapped(out, result->value, INDENT + 32, width);
 }
 
-static bool works(const struct doctor *doctor, const char *id)
+static bool works(const struct perch_checks *checks, const char *id)
 {
-	const struct doctor_result *result = doctor_find_result(doctor, id);
+	const struct perch_check *result = perch_checks_find(checks, id);
 
-	return result && result->status == DOCTOR_OK;
+	return result && result->status == PERCH_CHECK_OK;
 }
 
 /* Prints one sentence, with the number of checks of each status. */
-static void print_summary(const struct doctor *doctor, FILE *out, unsigned width)
+static void print_summary(const struct perch_checks *checks, FILE *out, unsigned width)
 {
-	unsigned nr[DOCTOR_STATUSES] = { 0 };
+	const struct perch_check *result;
+	size_t all = perch_checks_results(checks, &result);
+	unsigned nr[PERCH_CHECK_STATUSES] = { 0 };
 	char text[512];
 
-	for (size_t i = 0; i < doctor->nr; i++)
-		nr[doctor->result[i].status]++;
-	if (doctor->usable)
+	for (size_t i = 0; i < all; i++)
+		nr[result[i].status]++;
+	if (perch_checks_usable(checks))
 		snprintf(text, sizeof(text), "You can profile your own programs here, with %s, %s",
-			 works(doctor, "cycles") ? "cycles" : "cpu-clock",
-			 works(doctor, "sample-kernel") ? "in user space and kernel"
+			 works(checks, "cycles") ? "cycles" : "cpu-clock",
+			 works(checks, "sample-kernel") ? "in user space and kernel"
 							: "in user space only");
 	else
 		snprintf(text, sizeof(text),
 			 "You cannot profile your own programs here: no event can be sampled");
 	snprintf(text + strlen(text), sizeof(text) - strlen(text),
-		 " (%u ok, %u limited, %u no, %u unknown).", nr[DOCTOR_OK], nr[DOCTOR_LIMITED],
-		 nr[DOCTOR_NO], nr[DOCTOR_UNKNOWN]);
+		 " (%u ok, %u limited, %u no, %u unknown).", nr[PERCH_CHECK_OK],
+		 nr[PERCH_CHECK_LIMITED], nr[PERCH_CHECK_NO], nr[PERCH_CHECK_UNKNOWN]);
 	fputc('\n', out);
 	print_wrapped(out, text, 0, width);
 }
 
-bool doctor_print_text(const struct doctor *doctor, FILE *out, bool colours, unsigned width)
+bool doctor_print_text(const struct perch_checks *checks, FILE *out, bool colours, unsigned width)
 {
+	const struct perch_check *results;
+	size_t nr = perch_checks_results(checks, &results);
 	const char *group = "";
 
-	for (size_t i = 0; i < doctor->nr; i++) {
-		const struct doctor_result *result = &doctor->result[i];
+	for (size_t i = 0; i < nr; i++) {
+		const struct perch_check *result = &results[i];
 
 		if (strcmp(group, result->group)) {
 			group = result->group;
@@ -109,12 +110,12 @@ bool doctor_print_text(const struct doctor *doctor, FILE *out, bool colours, uns
 				colours ? "\033[0m" : "");
 		}
 		print_result(result, out, colours, width);
-		if (next_has_same_reason(doctor, i))
+		if (i + 1 < nr && has_same_reason(result, result + 1))
 			continue;
 		print_below(out, "", result->reason, width);
 		print_below(out, "change: ", result->change, width);
 	}
-	print_summary(doctor, out, width);
+	print_summary(checks, out, width);
 	return !ferror(out);
 }
 
@@ -126,13 +127,13 @@ static void put_text_or_null(struct perch__json_writer *json, const char *name, 
 		perch__json_put_null(json, name);
 }
 
-static void put_result(struct perch__json_writer *json, const struct doctor_result *result)
+static void put_result(struct perch__json_writer *json, const struct perch_check *result)
 {
 	perch__json_put_object(json, NULL);
 	perch__json_put_text(json, "id", result->id);
 	perch__json_put_text(json, "group", result->group);
 	perch__json_put_text(json, "title", result->title);
-	perch__json_put_text(json, "status", statuses[result->status].slug);
+	perch__json_put_text(json, "status", perch_check_status_name(result->status));
 	put_text_or_null(json, "value", result->value);
 	put_text_or_null(json, "cause", result->cause);
 	put_text_or_null(json, "reason", result->reason);
@@ -182,8 +183,10 @@ static void put_facts(struct perch__json_writer *json, struct perch_machine *mac
 	perch__json_end(json);
 }
 
-bool doctor_print_json(const struct doctor *doctor, FILE *out)
+bool doctor_print_json(const struct perch_checks *checks, struct perch_machine *machine, FILE *out)
 {
+	const struct perch_check *results;
+	size_t nr = perch_checks_results(checks, &results);
 	struct perch__output output;
 	struct perch__json_writer json = { .out = &output, .indented = true };
 	struct perch_release release;
@@ -191,15 +194,15 @@ bool doctor_print_json(const struct doctor *doctor, FILE *out)
 
 	if (perch__output_open(&output, out))
 		return false;
-	if (!perch_machine_release(doctor->machine, &release, NULL))
+	if (!perch_machine_release(machine, &release, NULL))
 		perch_clean_text(release.text, clean, sizeof(clean));
 	perch__json_begin_object(&json);
-	perch__json_put_flag(&json, "usable", doctor->usable);
+	perch__json_put_flag(&json, "usable", perch_checks_usable(checks));
 	put_text_or_null(&json, "kernel", clean);
-	put_facts(&json, doctor->machine);
+	put_facts(&json, machine);
 	perch__json_put_array(&json, "checks");
-	for (size_t i = 0; i < doctor->nr; i++)
-		put_result(&json, &doctor->result[i]);
+	for (size_t i = 0; i < nr; i++)
+		put_result(&json, &results[i]);
 	perch__json_end(&json);
 	perch__json_end(&json);
 	perch__output_char(&output, '\n');

@@ -45,7 +45,8 @@ int cli_check_filter(const char *command, struct perch_machine *machine)
 
 	if (!cli_filter_kills(machine, open_nothing))
 		return 0;
-	perch_error_set(&err, EPERM, perch_cause_kind(PERCH_CAUSE_SECCOMP), CLI_FILTER_KILLS);
+	perch_error_set(&err, EPERM, perch_cause_kind(PERCH_CAUSE_SECCOMP),
+			"a seccomp filter kills the process at perf_event_open(2) (SIGSYS)");
 	perch_error_cause(&err, PERCH_CAUSE_SECCOMP);
 	perch_error_remedy(&err, "allow perf_event_open where the filter is set: a sandbox, "
 				 "systemd's SystemCallFilter=, or a container runtime");

@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <perch/machine.h>
 
-#define CLI_FILTER_KILLS "a seccomp filter kills the process at perf_event_open(2) (SIGSYS)"
-
 /*
  * Whether a seccomp filter ends the process in a function that makes one system call: a child calls
  * the function. Without a filter this costs one read of the status, which the machine keeps, and no

@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor.h"
-#include "options.h"
+#include "internal.h"
 
 #define SOFTWARE(event)                                                 \
 	.size = sizeof(struct perch_attr), .type = PERCH_TYPE_SOFTWARE, \
@@ -29,21 +28,21 @@
 	.freq = 1, .sample_freq = 100, \
 	.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_CALLCHAIN
 
-static const struct doctor_privilege user_privilege = { 2, "perfmon" },
+static const struct perch__privilege user_privilege = { 2, "perfmon" },
 				     kernel_privilege = { 1, "perfmon" },
 				     system_wide_privilege = { 0, "perfmon" };
-static const struct doctor_privilege raw_privilege = { -1, "perfmon" },
-				     process_privilege = { DOCTOR_NO_LEVEL, "perfmon" };
-static const struct doctor_privilege admin_privilege = { DOCTOR_NO_LEVEL, "sys_admin" };
+static const struct perch__privilege raw_privilege = { -1, "perfmon" },
+				     process_privilege = { PERCH__NO_LEVEL, "perfmon" };
+static const struct perch__privilege admin_privilege = { PERCH__NO_LEVEL, "sys_admin" };
 
 static struct perch_open_call own_call(const struct perch_attr *attr)
 {
 	return (struct perch_open_call){ .attr = attr, .pid = 0, .cpu = -1, .group_fd = -1 };
 }
 
-int doctor_open_and_close(struct doctor *doctor, struct perch_open_call *call)
+int perch__check_open_and_close(struct perch_checks *checks, struct perch_open_call *call)
 {
-	const struct perch_syscalls *calls = perch_machine_syscalls(doctor->machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(checks->machine);
 	struct perch_attr attr = *call->attr; /* the kernel may write into it */
 	int fd = calls->perf_event_open(calls->context, &attr, call->pid, call->cpu, call->group_fd,
 					call->flags | PERCH_FLAG_FD_CLOEXEC);
@@ -56,116 +55,116 @@ int doctor_open_and_close(struct doctor *doctor, struct perch_open_call *call)
 	return call->errnum;
 }
 
-static bool try(struct doctor *doctor, struct doctor_result *result, struct perch_open_call *call,
-		const struct doctor_privilege *privilege)
+static bool try(struct perch_checks *checks, struct perch_check *result,
+		struct perch_open_call *call, const struct perch__privilege *privilege)
 {
-	if (!doctor_open_and_close(doctor, call)) {
-		result->status = DOCTOR_OK;
+	if (!perch__check_open_and_close(checks, call)) {
+		result->status = PERCH_CHECK_OK;
 		return true;
 	}
-	doctor_explain_refusal(doctor, result, call, privilege);
+	perch__check_explain_refusal(checks, result, call, privilege);
 	return false;
 }
 
-static bool try_own(struct doctor *doctor, struct doctor_result *result,
-		    const struct perch_attr *attr, const struct doctor_privilege *privilege)
+static bool try_own(struct perch_checks *checks, struct perch_check *result,
+		    const struct perch_attr *attr, const struct perch__privilege *privilege)
 {
 	struct perch_open_call call = own_call(attr);
 
-	return try(doctor, result, &call, privilege);
+	return try(checks, result, &call, privilege);
 }
 
 /*
  * If the complete event is refused but this part of it works, the result is limited, with the
  * reason of the refusal.
  */
-static void try_part(struct doctor *doctor, struct doctor_result *result,
+static void try_part(struct perch_checks *checks, struct perch_check *result,
 		     const struct perch_attr *attr, const char *part)
 {
 	struct perch_open_call call = own_call(attr);
 
-	if (result->status == DOCTOR_OK || doctor_open_and_close(doctor, &call))
+	if (result->status == PERCH_CHECK_OK || perch__check_open_and_close(checks, &call))
 		return;
-	result->status = DOCTOR_LIMITED;
-	doctor_set_value(result, "%s", part);
+	result->status = PERCH_CHECK_LIMITED;
+	perch__check_value(result, "%s", part);
 }
 
-void doctor_count_user(struct doctor *doctor, struct doctor_result *result)
+void perch__check_count_user(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch_attr attr = { SOFTWARE(TASK_CLOCK), USER_ONLY };
 
-	try_own(doctor, result, &attr, &user_privilege);
+	try_own(checks, result, &attr, &user_privilege);
 }
 
-void doctor_count_kernel(struct doctor *doctor, struct doctor_result *result)
+void perch__check_count_kernel(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch_attr attr = { SOFTWARE(TASK_CLOCK) };
 
-	try_own(doctor, result, &attr, &kernel_privilege);
+	try_own(checks, result, &attr, &kernel_privilege);
 }
 
-void doctor_clock(struct doctor *doctor, struct doctor_result *result)
+void perch__check_clock(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_ONLY, SAMPLES };
 
-	if (try_own(doctor, result, &attr, &user_privilege))
-		doctor_set_value(result, "cpu-clock");
+	if (try_own(checks, result, &attr, &user_privilege))
+		perch__check_value(result, "cpu-clock");
 }
 
-void doctor_cycles(struct doctor *doctor, struct doctor_result *result)
+void perch__check_cycles(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch_attr counted = { CYCLES, USER_ONLY },
 				       sampled = { CYCLES, USER_ONLY, SAMPLES };
 
-	try_own(doctor, result, &sampled, &user_privilege);
-	try_part(doctor, result, &counted, "only counting");
+	try_own(checks, result, &sampled, &user_privilege);
+	try_part(checks, result, &counted, "only counting");
 }
 
 /* The summary and the exit status depend on this check. */
-void doctor_sample(struct doctor *doctor, struct doctor_result *result)
+void perch__check_sample(struct perch_checks *checks, struct perch_check *result)
 {
-	const struct doctor_result *cycles = doctor_find_result(doctor, "cycles"),
-				   *clock = doctor_find_result(doctor, "clock");
+	const struct perch_check *cycles = perch_checks_find(checks, "cycles"),
+				 *clock = perch_checks_find(checks, "clock");
 
-	if (cycles->status == DOCTOR_OK) {
-		result->status = DOCTOR_OK;
-		doctor_set_value(result, "by cycles");
+	if (cycles->status == PERCH_CHECK_OK) {
+		result->status = PERCH_CHECK_OK;
+		perch__check_value(result, "by cycles");
 		return;
 	}
-	result->cause = clock->status == DOCTOR_OK ? cycles->cause : clock->cause;
-	if (clock->status == DOCTOR_OK) {
-		doctor_set_reason(result, DOCTOR_LIMITED,
-				  "cycles cannot be sampled here; cpu-clock is used instead");
-		doctor_set_change(result, "%s", cycles->change);
-		doctor_set_value(result, "by cpu-clock");
+	result->cause = clock->status == PERCH_CHECK_OK ? cycles->cause : clock->cause;
+	if (clock->status == PERCH_CHECK_OK) {
+		perch__check_reason(result, PERCH_CHECK_LIMITED,
+				    "cycles cannot be sampled here; cpu-clock is used instead");
+		perch__check_change(result, "%s", cycles->change);
+		perch__check_value(result, "by cpu-clock");
 	} else {
-		doctor_set_reason(result, DOCTOR_NO, "%s", clock->reason);
-		doctor_set_change(result, "%s", clock->change);
+		perch__check_reason(result, PERCH_CHECK_NO, "%s", clock->reason);
+		perch__check_change(result, "%s", clock->change);
 	}
 }
 
-void doctor_sample_kernel(struct doctor *doctor, struct doctor_result *result)
+void perch__check_sample_kernel(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch_attr clock = { SOFTWARE(CPU_CLOCK), SAMPLES },
 				       cycles = { CYCLES, SAMPLES };
-	bool hardware = doctor_find_result(doctor, "cycles")->status == DOCTOR_OK;
+	bool hardware = perch_checks_find(checks, "cycles")->status == PERCH_CHECK_OK;
 
-	if (try_own(doctor, result, hardware ? &cycles : &clock, &kernel_privilege))
-		doctor_set_value(result, hardware ? "by cycles" : "by cpu-clock");
+	if (try_own(checks, result, hardware ? &cycles : &clock, &kernel_privilege))
+		perch__check_value(result, hardware ? "by cycles" : "by cpu-clock");
 }
 
-void doctor_callchains(struct doctor *doctor, struct doctor_result *result)
+void perch__check_callchains(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch_attr whole = { SOFTWARE(CPU_CLOCK), CHAINS };
 	static const struct perch_attr user = { SOFTWARE(CPU_CLOCK), USER_ONLY, CHAINS,
 						.exclude_callchain_kernel = 1 };
 
-	if (try_own(doctor, result, &whole, &kernel_privilege))
-		doctor_set_value(result, "user space and kernel");
-	try_part(doctor, result, &user, "user space only");
+	if (try_own(checks, result, &whole, &kernel_privilege))
+		perch__check_value(result, "user space and kernel");
+	try_part(checks, result, &user, "user space only");
 }
 
-void doctor_precise(struct doctor *doctor, struct doctor_result *result)
+void perch__check_precise(struct perch_checks *checks, struct perch_check *result)
 {
 	struct perch_attr attr = { CYCLES, USER_ONLY, SAMPLES };
 
@@ -173,21 +172,21 @@ void doctor_precise(struct doctor *doctor, struct doctor_result *result)
 		struct perch_open_call call = own_call(&attr);
 
 		attr.precise_ip = level;
-		if (!doctor_open_and_close(doctor, &call)) {
-			result->status = level > 1 ? DOCTOR_OK : DOCTOR_LIMITED;
-			doctor_set_value(result, "cycles:%.*s", (int)level, "ppp");
+		if (!perch__check_open_and_close(checks, &call)) {
+			result->status = level > 1 ? PERCH_CHECK_OK : PERCH_CHECK_LIMITED;
+			perch__check_value(result, "cycles:%.*s", (int)level, "ppp");
 			if (level == 1)
-				doctor_set_reason(
-					result, DOCTOR_LIMITED,
+				perch__check_reason(
+					result, PERCH_CHECK_LIMITED,
 					"this hardware supports at most precise_ip 1 (constant skid)");
 			return;
 		}
 		if (level == 1)
-			doctor_explain_refusal(doctor, result, &call, &user_privilege);
+			perch__check_explain_refusal(checks, result, &call, &user_privilege);
 	}
 }
 
-void doctor_branches(struct doctor *doctor, struct doctor_result *result)
+void perch__check_branches(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch_attr attr = {
 		.size = sizeof(struct perch_attr),
@@ -200,21 +199,21 @@ void doctor_branches(struct doctor *doctor, struct doctor_result *result)
 		.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER,
 	};
 
-	try_own(doctor, result, &attr, &user_privilege);
+	try_own(checks, result, &attr, &user_privilege);
 }
 
-void doctor_set_locked_down(struct doctor_result *result)
+void perch__check_set_locked_down(struct perch_check *result)
 {
 	result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_REGS);
-	doctor_set_value(result, "confidentiality");
-	doctor_set_reason(
-		result, DOCTOR_LIMITED,
+	perch__check_value(result, "confidentiality");
+	perch__check_reason(
+		result, PERCH_CHECK_LIMITED,
 		"lockdown forbids sampling registers at interrupts, and kprobes, even to root");
-	doctor_suggest_lockdown(result);
+	perch__check_suggest_lockdown(result);
 }
 
 /* Sampling registers at interrupts needs neither a PMU nor privileges: only lockdown refuses it. */
-void doctor_detect_lockdown(struct doctor *doctor, struct doctor_result *result)
+void perch__check_detect_lockdown(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch_attr plain = { SOFTWARE(DUMMY), USER_ONLY };
 	struct perch_attr attr = plain;
@@ -222,16 +221,16 @@ void doctor_detect_lockdown(struct doctor *doctor, struct doctor_result *result)
 
 	attr.sample_type = PERCH_SAMPLE_REGS_INTR;
 	attr.sample_regs_intr = 1;
-	if (doctor_open_and_close(doctor, &without) ||
-	    (doctor_open_and_close(doctor, &with) && with.errnum != EPERM)) {
-		doctor_set_reason(
-			result, DOCTOR_UNKNOWN,
+	if (perch__check_open_and_close(checks, &without) ||
+	    (perch__check_open_and_close(checks, &with) && with.errnum != EPERM)) {
+		perch__check_reason(
+			result, PERCH_CHECK_UNKNOWN,
 			"/sys/kernel/security/lockdown cannot be read, and the event that would show the mode cannot be opened");
 	} else if (!with.errnum) {
-		result->status = DOCTOR_OK;
-		doctor_set_value(result, "not confidentiality (tried by opening an event)");
+		result->status = PERCH_CHECK_OK;
+		perch__check_value(result, "not confidentiality (tried by opening an event)");
 	} else {
-		doctor_set_locked_down(result);
+		perch__check_set_locked_down(result);
 	}
 }
 
@@ -246,77 +245,77 @@ static const struct perch_attr breakpoint = {
 };
 
 /* A breakpoint that was opened is of no use if it never fires. */
-static void check_that_it_fires(struct doctor *doctor, struct doctor_result *result,
+static void check_that_it_fires(struct perch_checks *checks, struct perch_check *result,
 				const struct perch_attr *attr)
 {
 	struct perch_open_call call = own_call(attr);
 	struct perch_error err;
-	int fire = perch_machine_breakpoints_fire(doctor->machine, &err);
+	int fire = perch_machine_breakpoints_fire(checks->machine, &err);
 
 	if (fire > 0)
 		return;
 	if (fire < 0) {
-		doctor_set_value(result, "opened; %s", err.message);
+		perch__check_value(result, "opened; %s", err.message);
 		return;
 	}
 	call.errnum = EOPNOTSUPP; /* what perch_open() returns for it */
-	doctor_explain_refusal(doctor, result, &call, &user_privilege);
+	perch__check_explain_refusal(checks, result, &call, &user_privilege);
 }
 
-void doctor_breakpoint_user(struct doctor *doctor, struct doctor_result *result)
+void perch__check_breakpoint_user(struct perch_checks *checks, struct perch_check *result)
 {
 	struct perch_attr attr = breakpoint;
 
 	attr.exclude_kernel = attr.exclude_hv = 1;
 	attr.bp_addr = (uintptr_t)&watched;
-	if (try_own(doctor, result, &attr, &user_privilege))
-		check_that_it_fires(doctor, result, &attr);
+	if (try_own(checks, result, &attr, &user_privilege))
+		check_that_it_fires(checks, result, &attr);
 }
 
 /* The address is not in user space on any architecture, and the kernel never writes to it. */
-void doctor_breakpoint_kernel(struct doctor *doctor, struct doctor_result *result)
+void perch__check_breakpoint_kernel(struct perch_checks *checks, struct perch_check *result)
 {
 	struct perch_attr attr = breakpoint;
 
 	attr.bp_addr = UINTPTR_MAX & ~(uintptr_t)0xfff;
-	if (try_own(doctor, result, &attr, &admin_privilege)) {
-		check_that_it_fires(doctor, result, &attr);
+	if (try_own(checks, result, &attr, &admin_privilege)) {
+		check_that_it_fires(checks, result, &attr);
 		return;
 	}
-	if (doctor_has_capability(doctor, PERCH_CAP_SYS_ADMIN) || !result->cause)
+	if (perch__check_has_capability(checks, PERCH_CAP_SYS_ADMIN) || !result->cause)
 		return;
 	/* The kernel checks the right to profile the kernel first, but that right is not enough. */
 	if (!strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_KERNEL_PROFILING)) ||
 	    !strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE))) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_BREAKPOINT_PRIVILEGE);
-		doctor_set_reason(result, DOCTOR_NO,
-				  "watching an address of the kernel needs CAP_SYS_ADMIN");
+		perch__check_reason(result, PERCH_CHECK_NO,
+				    "watching an address of the kernel needs CAP_SYS_ADMIN");
 	}
 }
 
-int doctor_first_cpu(struct doctor *doctor)
+int perch__check_first_cpu(struct perch_checks *checks)
 {
 	const struct perch_cpus *cpus;
 
-	return perch_machine_cpus(doctor->machine, &cpus, NULL) || !cpus->nr ? 0 : cpus->cpu[0];
+	return perch_machine_cpus(checks->machine, &cpus, NULL) || !cpus->nr ? 0 : cpus->cpu[0];
 }
 
-void doctor_system_wide(struct doctor *doctor, struct doctor_result *result)
+void perch__check_system_wide(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_ONLY };
 	struct perch_open_call call = own_call(&attr);
 
 	call.pid = -1;
-	call.cpu = doctor_first_cpu(doctor);
-	if (try(doctor, result, &call, &system_wide_privilege))
-		doctor_set_value(result, "tried on CPU %d", call.cpu);
+	call.cpu = perch__check_first_cpu(checks);
+	if (try(checks, result, &call, &system_wide_privilege))
+		perch__check_value(result, "tried on CPU %d", call.cpu);
 }
 
 /*
  * Returns a process of another user. If there is none, returns process 1, which has more
  * capabilities in most containers, or 0.
  */
-static pid_t find_other_process(struct doctor *doctor, uint32_t *uid, bool *same_user)
+static pid_t find_other_process(struct perch_checks *checks, uint32_t *uid, bool *same_user)
 {
 	struct perch_process_state self = { 0 }, other;
 	char path[PATH_MAX];
@@ -324,15 +323,15 @@ static pid_t find_other_process(struct doctor *doctor, uint32_t *uid, bool *same
 	pid_t found = 0;
 	DIR *directory;
 
-	if (perch_machine_process(doctor->machine, 0, &self, NULL) ||
-	    perch_machine_path(doctor->machine, "/proc", path, sizeof(path)) < 0 ||
+	if (perch_machine_process(checks->machine, 0, &self, NULL) ||
+	    perch_machine_path(checks->machine, "/proc", path, sizeof(path)) < 0 ||
 	    !(directory = opendir(path)))
 		return 0;
 	for (int i = 0; i < 4096 && (entry = readdir(directory)); i++) {
 		long pid = strtol(entry->d_name, NULL, 10);
 
 		if (pid <= 0 || pid > INT_MAX || pid == getpid() ||
-		    perch_machine_process(doctor->machine, pid, &other, NULL) ||
+		    perch_machine_process(checks->machine, pid, &other, NULL) ||
 		    other.state == 'Z' || other.state == 'X' || (other.uid == self.uid && pid != 1))
 			continue;
 		*uid = other.uid;
@@ -345,44 +344,45 @@ static pid_t find_other_process(struct doctor *doctor, uint32_t *uid, bool *same
 	return found;
 }
 
-void doctor_other_users(struct doctor *doctor, struct doctor_result *result)
+void perch__check_other_users(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch_attr attr = { SOFTWARE(DUMMY), USER_ONLY };
 	struct perch_open_call call = own_call(&attr);
 	bool same_user = false;
 	uint32_t uid = 0;
 
-	call.pid = find_other_process(doctor, &uid, &same_user);
+	call.pid = find_other_process(checks, &uid, &same_user);
 	if (!call.pid) {
-		doctor_set_reason(result, DOCTOR_UNKNOWN, "no process of another user is visible");
+		perch__check_reason(result, PERCH_CHECK_UNKNOWN,
+				    "no process of another user is visible");
 		return;
 	}
-	try(doctor, result, &call, &process_privilege);
-	doctor_set_value(result, "tried on process %d of uid %u", (int)call.pid, (unsigned)uid);
+	try(checks, result, &call, &process_privilege);
+	perch__check_value(result, "tried on process %d of uid %u", (int)call.pid, (unsigned)uid);
 	if (call.errnum == ESRCH)
-		doctor_set_reason(result, DOCTOR_UNKNOWN,
-				  "the process to open the event on has exited");
-	else if (!call.errnum && same_user && !perch_machine_privileged(doctor->machine) &&
-		 !doctor_has_capability(doctor, PERCH_CAP_SYS_PTRACE))
-		doctor_set_reason(result, DOCTOR_UNKNOWN,
-				  "all visible processes belong to this same user");
+		perch__check_reason(result, PERCH_CHECK_UNKNOWN,
+				    "the process to open the event on has exited");
+	else if (!call.errnum && same_user && !perch_machine_privileged(checks->machine) &&
+		 !perch__check_has_capability(checks, PERCH_CAP_SYS_PTRACE))
+		perch__check_reason(result, PERCH_CHECK_UNKNOWN,
+				    "all visible processes belong to this same user");
 }
 
 /*
  * Reads the id of a tracepoint from tracefs. Returns false after an error, which is then the
  * result.
  */
-static bool tracepoint_id(struct doctor *doctor, struct doctor_result *result, const char *name,
+static bool tracepoint_id(struct perch_checks *checks, struct perch_check *result, const char *name,
 			  uint64_t *id)
 {
 	char path[PATH_MAX], file[PATH_MAX + 64], text[32], *end;
 	ssize_t got = -1;
 	int fd;
 
-	doctor_tracefs(doctor, result);
+	perch__check_tracefs(checks, result);
 	result->value[0] = '\0';
-	if (result->status != DOCTOR_OK ||
-	    perch_machine_tracefs(doctor->machine, path, sizeof(path), NULL))
+	if (result->status != PERCH_CHECK_OK ||
+	    perch_machine_tracefs(checks->machine, path, sizeof(path), NULL))
 		return false;
 	snprintf(file, sizeof(file), "%s/events/%s/id", path, name);
 	fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -396,8 +396,8 @@ static bool tracepoint_id(struct doctor *doctor, struct doctor_result *result, c
 		if (end != text)
 			return true;
 	}
-	doctor_set_reason(result, DOCTOR_NO, "%s cannot be read: %s", file,
-			  got < 0 ? strerror(errno) : "not a number");
+	perch__check_reason(result, PERCH_CHECK_NO, "%s cannot be read: %s", file,
+			    got < 0 ? strerror(errno) : "not a number");
 	return false;
 }
 
@@ -411,21 +411,21 @@ static struct perch_attr tracepoint_attr(uint64_t id)
 }
 
 /* Most tracepoints occur only in the kernel: without the kernel, they can be opened and count 0. */
-void doctor_tracepoint_count(struct doctor *doctor, struct doctor_result *result)
+void perch__check_tracepoint_count(struct perch_checks *checks, struct perch_check *result)
 {
 	struct perch_attr attr;
 	uint64_t id;
 
-	if (!tracepoint_id(doctor, result, "sched/sched_switch", &id))
+	if (!tracepoint_id(checks, result, "sched/sched_switch", &id))
 		return;
 	attr = tracepoint_attr(id);
 	attr.exclude_kernel = 0;
-	if (try_own(doctor, result, &attr, &kernel_privilege)) {
-		doctor_set_value(result, "tried on sched:sched_switch");
+	if (try_own(checks, result, &attr, &kernel_privilege)) {
+		perch__check_value(result, "tried on sched:sched_switch");
 		return;
 	}
 	attr = tracepoint_attr(id);
-	try_part(doctor, result, &attr, "only for system calls and uprobes; others count 0");
+	try_part(checks, result, &attr, "only for system calls and uprobes; others count 0");
 }
 
 static struct perch_attr tracepoint_with_data(uint64_t id)
@@ -438,18 +438,18 @@ static struct perch_attr tracepoint_with_data(uint64_t id)
 }
 
 /* Every user may read the data of system call tracepoints in their own processes. */
-void doctor_tracepoint_raw(struct doctor *doctor, struct doctor_result *result)
+void perch__check_tracepoint_raw(struct perch_checks *checks, struct perch_check *result)
 {
-	struct doctor_result ignored = *result;
+	struct perch_check ignored = *result;
 	struct perch_attr attr;
 	uint64_t id;
 
-	if (!tracepoint_id(doctor, result, "sched/sched_switch", &id))
+	if (!tracepoint_id(checks, result, "sched/sched_switch", &id))
 		return;
 	attr = tracepoint_with_data(id);
-	if (try_own(doctor, result, &attr, &raw_privilege) ||
-	    !tracepoint_id(doctor, &ignored, "raw_syscalls/sys_enter", &id))
+	if (try_own(checks, result, &attr, &raw_privilege) ||
+	    !tracepoint_id(checks, &ignored, "raw_syscalls/sys_enter", &id))
 		return;
 	attr = tracepoint_with_data(id);
-	try_part(doctor, result, &attr, "only for system calls");
+	try_part(checks, result, &attr, "only for system calls");
 }

@@ -8,26 +8,25 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor.h"
-#include "options.h"
+#include "internal.h"
 
 #define MAX_LOG_RECORDS 8192 /* to read */
 
-void doctor_release(struct doctor *doctor, struct doctor_result *result)
+void perch__check_release(struct perch_checks *checks, struct perch_check *result)
 {
 	struct perch_release release;
 	struct perch_error err;
 	char system[128];
 
-	if (perch_machine_release(doctor->machine, &release, &err)) {
-		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+	if (perch_machine_release(checks->machine, &release, &err)) {
+		perch__check_reason(result, PERCH_CHECK_UNKNOWN, "%s", err.message);
 		return;
 	}
-	result->status = DOCTOR_OK;
-	if (perch_machine_distribution(doctor->machine, system, sizeof(system), NULL))
-		doctor_set_value(result, "Linux %s", release.text);
+	result->status = PERCH_CHECK_OK;
+	if (perch_machine_distribution(checks->machine, system, sizeof(system), NULL))
+		perch__check_value(result, "Linux %s", release.text);
 	else
-		doctor_set_value(result, "Linux %s; system: %s", release.text, system);
+		perch__check_value(result, "Linux %s; system: %s", release.text, system);
 }
 
 /*
@@ -50,38 +49,38 @@ static const char *format_new_fields(uint32_t offset, char *text, size_t size)
 	return newest;
 }
 
-void doctor_attr_size(struct doctor *doctor, struct doctor_result *result)
+void perch__check_attr_size(struct perch_checks *checks, struct perch_check *result)
 {
 	char missing[400];
 	const char *newest;
 	struct perch_error err;
 	uint32_t size;
 
-	if (perch_machine_attr_size(doctor->machine, &size, &err)) {
-		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+	if (perch_machine_attr_size(checks->machine, &size, &err)) {
+		perch__check_reason(result, PERCH_CHECK_UNKNOWN, "%s", err.message);
 		return;
 	}
-	result->status = DOCTOR_OK;
-	doctor_set_value(result, "%u bytes; perch supports %zu", (unsigned)size,
-			 sizeof(struct perch_attr));
+	result->status = PERCH_CHECK_OK;
+	perch__check_value(result, "%u bytes; perch supports %zu", (unsigned)size,
+			   sizeof(struct perch_attr));
 	if (size >= sizeof(struct perch_attr))
 		return;
 	newest = format_new_fields(size, missing, sizeof(missing));
-	doctor_set_reason(result, DOCTOR_LIMITED, "this kernel does not have the field%s %s",
-			  strchr(missing, ',') ? "s" : "", missing);
-	doctor_set_change(result, "use Linux %s or later for programs that set %s", newest,
-			  strchr(missing, ',') ? "them" : "it");
+	perch__check_reason(result, PERCH_CHECK_LIMITED, "this kernel does not have the field%s %s",
+			    strchr(missing, ',') ? "s" : "", missing);
+	perch__check_change(result, "use Linux %s or later for programs that set %s", newest,
+			    strchr(missing, ',') ? "them" : "it");
 }
 
-void doctor_pmus(struct doctor *doctor, struct doctor_result *result)
+void perch__check_pmus(struct perch_checks *checks, struct perch_check *result)
 {
 	const struct perch_pmu *pmu;
 	struct perch_error err;
 	char text[sizeof(result->value)] = "";
 	size_t nr, used = 0;
 
-	if (perch_machine_pmus(doctor->machine, &pmu, &nr, &err)) {
-		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+	if (perch_machine_pmus(checks->machine, &pmu, &nr, &err)) {
+		perch__check_reason(result, PERCH_CHECK_UNKNOWN, "%s", err.message);
 		return;
 	}
 	for (size_t i = 0; i < nr && used < sizeof(text); i++) {
@@ -93,10 +92,10 @@ void doctor_pmus(struct doctor *doctor, struct doctor_result *result)
 	}
 	if (used >= sizeof(text))
 		strcpy(text + sizeof(text) - 4, "...");
-	doctor_set_value(result, "%s", text);
-	result->status = DOCTOR_OK;
+	perch__check_value(result, "%s", text);
+	result->status = PERCH_CHECK_OK;
 	if (!nr)
-		doctor_set_reason(result, DOCTOR_NO, "sysfs lists no PMU");
+		perch__check_reason(result, PERCH_CHECK_NO, "sysfs lists no PMU");
 }
 
 /* Returns the first line of a log record, without its prefix "6,123,456789,-;". */
@@ -108,14 +107,14 @@ static char *log_text(char *record)
 	return text ? text + 1 : record;
 }
 
-int doctor_find_in_log(const struct doctor *doctor, const char *const *words, size_t nr, char *text,
-		       size_t size)
+int perch__check_find_in_log(const struct perch_checks *checks, const char *const *words, size_t nr,
+			     char *text, size_t size)
 {
 	char path[PATH_MAX], record[8192];
 	int fd, rc = -ENOENT;
 	ssize_t got;
 
-	if (perch_machine_path(doctor->machine, "/dev/kmsg", path, sizeof(path)) < 0)
+	if (perch_machine_path(checks->machine, "/dev/kmsg", path, sizeof(path)) < 0)
 		return -ENOENT;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
@@ -144,14 +143,14 @@ int doctor_find_in_log(const struct doctor *doctor, const char *const *words, si
 }
 
 /* Explains why there is no core PMU, with the boot message of the kernel if it can be read. */
-static void explain_no_core_pmu(struct doctor *doctor, struct doctor_result *result)
+static void explain_no_core_pmu(struct perch_checks *checks, struct perch_check *result)
 {
 	static const char *const words[] = { "Performance Events:", "hw perfevents:",
 					     "no PMU driver" };
 	struct perch_sandbox sandbox;
 	char logged[256], text[400];
-	int rc = doctor_find_in_log(doctor, words, CLI_NR(words), logged, sizeof(logged));
-	bool virtual = perch_machine_virtual(doctor->machine) == 1;
+	int rc = perch__check_find_in_log(checks, words, PERCH__NR(words), logged, sizeof(logged));
+	bool virtual = perch_machine_virtual(checks->machine) == 1;
 
 	if (!rc)
 		snprintf(text, sizeof(text), "the kernel logged at boot: %s", logged);
@@ -161,34 +160,34 @@ static void explain_no_core_pmu(struct doctor *doctor, struct doctor_result *res
 			 "(kernel.dmesg_restrict)");
 	else
 		snprintf(text, sizeof(text), "the kernel log has no reason");
-	doctor_set_reason(
-		result, DOCTOR_NO, "%s; %s",
+	perch__check_reason(
+		result, PERCH_CHECK_NO, "%s; %s",
 		virtual ? "this is a virtual machine, and its hypervisor provides no PMU that Linux supports"
 			: "Linux has no driver for a PMU of this machine",
 		text);
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_HARDWARE);
-	if (!perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
+	if (!perch_machine_sandbox(checks->machine, &sandbox, NULL) &&
 	    !strcmp(sandbox.container, "gvisor")) {
-		doctor_set_reason(
-			result, DOCTOR_NO,
+		perch__check_reason(
+			result, PERCH_CHECK_NO,
 			"gVisor has its own kernel, which does not implement perf events");
-		doctor_set_change(
+		perch__check_change(
 			result,
 			"run the container with a runtime other than gVisor: --runtime=runc");
 		return;
 	}
-	doctor_suggest_pmu(doctor, result);
+	perch__check_suggest_pmu(checks, result);
 }
 
-void doctor_core_pmu(struct doctor *doctor, struct doctor_result *result)
+void perch__check_core_pmu(struct perch_checks *checks, struct perch_check *result)
 {
 	const struct perch_pmu *pmu;
 	char text[sizeof(result->value)] = "", branches[32];
 	struct perch_error err;
 	size_t nr, used = 0;
 
-	if (perch_machine_pmus(doctor->machine, &pmu, &nr, &err)) {
-		doctor_set_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+	if (perch_machine_pmus(checks->machine, &pmu, &nr, &err)) {
+		perch__check_reason(result, PERCH_CHECK_UNKNOWN, "%s", err.message);
 		return;
 	}
 	for (size_t i = 0; i < nr && used < sizeof(text); i++) {
@@ -197,18 +196,18 @@ void doctor_core_pmu(struct doctor *doctor, struct doctor_result *result)
 		if (!pmu[i].core)
 			continue;
 		branches[0] = '\0';
-		if (!perch_machine_pmu_cap(doctor->machine, &pmu[i], "branches", &depth, NULL))
+		if (!perch_machine_pmu_cap(checks->machine, &pmu[i], "branches", &depth, NULL))
 			snprintf(branches, sizeof(branches), ", %ld branches", depth);
 		used += snprintf(text + used, sizeof(text) - used, "%s%s", used ? "; " : "",
 				 pmu[i].name);
 		if (used < sizeof(text) &&
-		    !perch_machine_pmu_cap(doctor->machine, &pmu[i], "max_precise", &precise, NULL))
+		    !perch_machine_pmu_cap(checks->machine, &pmu[i], "max_precise", &precise, NULL))
 			used += snprintf(text + used, sizeof(text) - used, " (precise up to %ld%s)",
 					 precise, branches);
 	}
-	doctor_set_value(result, "%s", text);
+	perch__check_value(result, "%s", text);
 	if (!used)
-		explain_no_core_pmu(doctor, result);
+		explain_no_core_pmu(checks, result);
 	else
-		result->status = DOCTOR_OK;
+		result->status = PERCH_CHECK_OK;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of perch doctor: texts, and the lookup by id. */
+/* Results of checks: texts, and the lookup by id. */
 #include <stdarg.h>
 #include <string.h>
 
-#include "doctor.h"
-#include "options.h"
+#include "internal.h"
 
-const struct doctor_result *doctor_find_result(const struct doctor *doctor, const char *id)
+const struct perch_check *perch_checks_find(const struct perch_checks *checks, const char *id)
 {
-	for (size_t i = 0; i < doctor->nr; i++)
-		if (!strcmp(doctor->result[i].id, id))
-			return &doctor->result[i];
+	for (size_t i = 0; i < checks->nr; i++)
+		if (!strcmp(checks->result[i].id, id))
+			return &checks->result[i];
 	return NULL;
 }
 
@@ -23,7 +22,7 @@ __attribute__((format(printf, 3, 0))) static void format_clean(char *text, size_
 	perch_clean_text(raw, text, size);
 }
 
-void doctor_set_value(struct doctor_result *result, const char *format, ...)
+void perch__check_value(struct perch_check *result, const char *format, ...)
 {
 	va_list list;
 
@@ -32,8 +31,8 @@ void doctor_set_value(struct doctor_result *result, const char *format, ...)
 	va_end(list);
 }
 
-void doctor_set_reason(struct doctor_result *result, enum doctor_status status, const char *format,
-		       ...)
+void perch__check_reason(struct perch_check *result, enum perch_check_status status,
+			 const char *format, ...)
 {
 	va_list list;
 
@@ -43,7 +42,7 @@ void doctor_set_reason(struct doctor_result *result, enum doctor_status status, 
 	va_end(list);
 }
 
-void doctor_set_change(struct doctor_result *result, const char *format, ...)
+void perch__check_change(struct perch_check *result, const char *format, ...)
 {
 	va_list list;
 

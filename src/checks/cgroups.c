@@ -15,25 +15,24 @@
 #include <unistd.h>
 
 #include "base/kernel/cgroups.h"
-#include "doctor.h"
-#include "options.h"
+#include "internal.h"
 
 #define CONTROL "cgroup.subtree_control"
 
 /* Opens an event of the directory. Returns 0 or a negative errno if it cannot be opened. */
-static int try_directory(struct doctor *doctor, const char *path, struct perch_open_call *call,
-			 struct doctor_result *result)
+static int try_directory(struct perch_checks *checks, const char *path,
+			 struct perch_open_call *call, struct perch_check *result)
 {
-	static const struct doctor_privilege privilege = { 0, "perfmon" };
+	static const struct perch__privilege privilege = { 0, "perfmon" };
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
 	call->pid = fd;
-	if (doctor_open_and_close(doctor, call))
-		doctor_explain_refusal(doctor, result, call, &privilege);
+	if (perch__check_open_and_close(checks, call))
+		perch__check_explain_refusal(checks, result, call, &privilege);
 	else
-		result->status = DOCTOR_OK;
+		result->status = PERCH_CHECK_OK;
 	close(fd);
 	return 0;
 }
@@ -72,41 +71,42 @@ static bool enables_nothing(const char *cgroup)
 	return !perch_machine_read(NULL, path, text, sizeof(text));
 }
 
-static bool has_v1_hierarchy(const struct doctor *doctor)
+static bool has_v1_hierarchy(const struct perch_checks *checks)
 {
 	char text[4096];
 
-	return perch_machine_read(doctor->machine, "/proc/cgroups", text, sizeof(text)) > 0 &&
+	return perch_machine_read(checks->machine, "/proc/cgroups", text, sizeof(text)) > 0 &&
 	       perch__has_v1_hierarchy(text);
 }
 
 /* The root cgroup has no cgroup.type. Another one, as of a container, gives its children what it
  * has. */
-static void check_children(struct doctor *doctor, const char *path, struct perch_open_call *call,
-			   struct doctor_result *result)
+static void check_children(struct perch_checks *checks, const char *path,
+			   struct perch_open_call *call, struct perch_check *result)
 {
 	char child[PATH_MAX];
 
 	if (has_file(path, "cgroup.type") || !has_file(path, CONTROL))
 		return;
 	if (find_child(path, child, sizeof(child))) {
-		if (!try_directory(doctor, child, call, result))
-			doctor_set_value(result, "tried on %s and %s", path, child);
-		if (result->status == DOCTOR_NO)
-			result->status = DOCTOR_LIMITED;
-	} else if (enables_nothing(path) && !has_v1_hierarchy(doctor)) {
-		doctor_set_reason(result, DOCTOR_LIMITED,
-				  "%s/" CONTROL " is empty: until a controller is written into it, "
-				  "new cgroups have no perf_event controller",
-				  path);
-		doctor_set_change(result,
-				  "as root, enable any controller of cgroup.controllers there: "
-				  "echo +pids > %s/" CONTROL,
-				  path);
+		if (!try_directory(checks, child, call, result))
+			perch__check_value(result, "tried on %s and %s", path, child);
+		if (result->status == PERCH_CHECK_NO)
+			result->status = PERCH_CHECK_LIMITED;
+	} else if (enables_nothing(path) && !has_v1_hierarchy(checks)) {
+		perch__check_reason(result, PERCH_CHECK_LIMITED,
+				    "%s/" CONTROL
+				    " is empty: until a controller is written into it, "
+				    "new cgroups have no perf_event controller",
+				    path);
+		perch__check_change(result,
+				    "as root, enable any controller of cgroup.controllers there: "
+				    "echo +pids > %s/" CONTROL,
+				    path);
 	}
 }
 
-void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
+void perch__check_cgroups(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch_attr attr = { .size = sizeof(struct perch_attr),
 						.type = PERCH_TYPE_SOFTWARE,
@@ -115,7 +115,7 @@ void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
 						.exclude_kernel = 1,
 						.exclude_hv = 1 };
 	struct perch_open_call call = { .attr = &attr,
-					.cpu = doctor_first_cpu(doctor),
+					.cpu = perch__check_first_cpu(checks),
 					.group_fd = -1,
 					.flags = PERCH_FLAG_PID_CGROUP,
 					.pid_is_cgroup_fd = true };
@@ -123,17 +123,18 @@ void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
 	struct perch_error err;
 	int rc;
 
-	if (perch_machine_cgroups(doctor->machine, path, sizeof(path), &err)) {
-		doctor_set_reason(result, DOCTOR_NO, "%s", err.message);
-		doctor_set_change(result, "%s", err.remedy);
+	if (perch_machine_cgroups(checks->machine, path, sizeof(path), &err)) {
+		perch__check_reason(result, PERCH_CHECK_NO, "%s", err.message);
+		perch__check_change(result, "%s", err.remedy);
 		return;
 	}
-	rc = try_directory(doctor, path, &call, result);
+	rc = try_directory(checks, path, &call, result);
 	if (rc) {
-		doctor_set_reason(result, DOCTOR_NO, "cannot open %s: %s", path, strerror(-rc));
+		perch__check_reason(result, PERCH_CHECK_NO, "cannot open %s: %s", path,
+				    strerror(-rc));
 		return;
 	}
-	doctor_set_value(result, "tried on %s", path);
-	if (result->status == DOCTOR_OK)
-		check_children(doctor, path, &call, result);
+	perch__check_value(result, "tried on %s", path);
+	if (result->status == PERCH_CHECK_OK)
+		check_children(checks, path, &call, result);
 }
