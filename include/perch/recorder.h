@@ -35,6 +35,7 @@
 #include <perch/file.h>
 #include <perch/sampler.h>
 #include <perch/session.h>
+#include <perch/synthesize.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -355,6 +356,25 @@ PERCH_API const struct perch_error *perch_recorder_lacks(const struct perch_reco
 PERCH_API int perch_recorder_fill_cache(const struct perch_recorder *recorder,
 					const struct perch_build_id_cache *cache,
 					struct perch_missing_files *missing,
+					struct perch_error *err);
+
+/**
+ * Passes records of what already runs to a function: the kernel, BPF programs, cgroups and the
+ * processes that are measured. For a program that does not start the recorder and takes the records
+ * of the sampler itself:
+ *
+ *     perch_recorder_synthesize(recorder, perch_processes_apply_synthesized, processes, &err);
+ *
+ * What could not be read is no failure: perch_recorder_lacks() and the statistics have it.
+ *
+ * @param recorder  the recorder, which was not started
+ * @param sink      the function; the records end without a sample id
+ * @param context   passed to the function
+ * @param[out] err  the reason of a failure
+ * @return 0, or the negative errno of the sink
+ */
+PERCH_API int perch_recorder_synthesize(struct perch_recorder *recorder,
+					perch_synthesize_sink *sink, void *context,
 					struct perch_error *err);
 
 /**

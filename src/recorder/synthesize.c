@@ -14,6 +14,9 @@
 /* Where synthesized records go. */
 struct synthesis_output {
 	struct perch_recorder *recorder;
+	perch_synthesize_sink *write; /* write_records() or pass_records() */
+	perch_synthesize_sink *sink;  /* of pass_records() */
+	void *context;
 	struct perch_error *err;
 	bool failed; /* the records could not be written */
 };
@@ -55,6 +58,16 @@ static int write_records(void *context, const void *bytes, size_t size, struct p
 	}
 	rc = write_records_as_they_are(context, copy ? copy : bytes, size, err);
 	free(copy);
+	return rc;
+}
+
+/* To the program. */
+static int pass_records(void *context, const void *bytes, size_t size, struct perch_error *err)
+{
+	struct synthesis_output *output = context;
+	int rc = output->sink(output->context, bytes, size, err);
+
+	output->failed |= rc < 0;
 	return rc;
 }
 
@@ -149,9 +162,9 @@ static int write_all_processes(struct synthesis_output *output,
 	struct recorder_early *early = &recorder->early;
 	int rc;
 
-	if (!early->complete) {
+	if (!early->complete || output->sink) {
 		recorder->counts = (struct perch_synthesize_counts){ 0 };
-		return perch_synthesize_all_processes(options, recorder->machine, write_records,
+		return perch_synthesize_all_processes(options, recorder->machine, output->write,
 						      output, &recorder->counts, err);
 	}
 	rc = write_records_as_they_are(output, early->bytes, early->used, err);
@@ -175,7 +188,7 @@ static int write_processes(struct synthesis_output *output,
 			&targets, &(struct perch_target){ .tid = recorder->threads[i], .cpu = -1 },
 			&err);
 	if (rc >= 0 && targets.nr)
-		rc = perch_synthesize_targets(&targets, options, recorder->machine, write_records,
+		rc = perch_synthesize_targets(&targets, options, recorder->machine, output->write,
 					      output, &recorder->counts, &err);
 	perch_targets_clear(&targets);
 	return check_output(output, rc, &err, PERCH_RECORDER_PROCESSES);
@@ -191,7 +204,7 @@ static int write_bpf_programs(struct synthesis_output *output,
 	struct perch_recorder *recorder = output->recorder;
 	struct perch_machine *machine = recorder->machine;
 	struct perch_error err;
-	int rc = perch_synthesize_bpf(options, machine, write_records, output, NULL, &err);
+	int rc = perch_synthesize_bpf(options, machine, output->write, output, NULL, &err);
 
 	if (rc < 0 && !output->failed && err.kind == PERCH_ERROR_PRIVILEGE)
 		rc = 0;
@@ -211,12 +224,12 @@ static int write_others(struct synthesis_output *output, struct perch_synthesize
 
 	if (recorder->options.sampler.event.sideband & PERCH_SIDEBAND_CGROUP)
 		rc = check_output(output,
-				  perch_synthesize_cgroups(options, machine, write_records, output,
+				  perch_synthesize_cgroups(options, machine, output->write, output,
 							   NULL, &err),
 				  &err, PERCH_RECORDER_CGROUPS);
 	if (rc >= 0 && !recorder->options.no_kernel)
 		rc = check_output(output,
-				  perch_synthesize_kernel(options, machine, write_records, output,
+				  perch_synthesize_kernel(options, machine, output->write, output,
 							  NULL, &err),
 				  &err, PERCH_RECORDER_KERNEL);
 	return rc < 0 || !perch__recorder_has_bpf(recorder) ? rc
@@ -244,7 +257,9 @@ static int write_child(struct synthesis_output *output, const struct perch_attr 
 int perch__recorder_synthesize(struct perch_recorder *recorder, struct perch_error *err)
 {
 	struct perch_synthesize_options options = options_of(recorder);
-	struct synthesis_output output = { .recorder = recorder, .err = err };
+	struct synthesis_output output = { .recorder = recorder,
+					   .write = write_records,
+					   .err = err };
 	int rc = write_maps(&output);
 
 	if (rc >= 0)
@@ -254,4 +269,23 @@ int perch__recorder_synthesize(struct perch_recorder *recorder, struct perch_err
 					     : write_processes(&output, &options);
 	perch__recorder_sideband_end_synthesized(&recorder->sideband);
 	return rc;
+}
+
+int perch_recorder_synthesize(struct perch_recorder *recorder, perch_synthesize_sink *sink,
+			      void *context, struct perch_error *err)
+{
+	struct perch_synthesize_options options = options_of(recorder);
+	struct synthesis_output output = { .recorder = recorder,
+					   .write = pass_records,
+					   .sink = sink,
+					   .context = context,
+					   .err = err };
+	int rc;
+
+	options.attr = NULL;
+	options.records &= ~(uint32_t)PERCH_SYNTHESIZE_BUILD_IDS; /* the files are those of now */
+	memset(recorder->lacking, 0, sizeof(recorder->lacking));
+	recorder->counts = (struct perch_synthesize_counts){ 0 };
+	rc = write_others(&output, &options);
+	return rc < 0 ? rc : write_processes(&output, &options);
 }

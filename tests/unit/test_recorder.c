@@ -328,6 +328,49 @@ static int set_up_later(void **state)
 	return set_up_release(state, "7.4.0\n");
 }
 
+static int take_synthesized(void *context, const void *bytes, size_t size, struct perch_error *err)
+{
+	return take(context, &(struct iovec){ (void *)bytes, size }, 1, err);
+}
+
+/* A program that takes the records of the rings itself gets those of what already runs. */
+static void synthesizes_for_a_program(void **state)
+{
+	static const struct tree_file process[] = {
+		{ "/proc/sys/kernel/osrelease", "6.18.0\n" },
+		{ "/sys/devices/system/cpu/online", "0-1\n" },
+		{ "/proc/11/status", "Name:\tworker\nTgid:\t11\nPid:\t11\nPPid:\t3\n" },
+		{ "/proc/11/task/11/comm", "worker\n" },
+		{ "/proc/11/maps", "1000-3000 r-xp 00002000 fe:01 77 /bin/worker\n" },
+	};
+	struct fixture *s = *state;
+	char root[PATH_MAX];
+
+	perch_machine_free(s->machine);
+	tree_make(root, process, 5);
+	assert_int_equal(perch_machine_new(&s->machine, root, &s->calls, NULL), 0);
+	s->options.sampler.event.machine = s->machine;
+	s->options.no_kernel = false;
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
+	for (int i = 0; i < 2; i++) { /* each time all of them */
+		s->taken.nr = 0;
+		assert_int_equal(perch_recorder_synthesize(s->recorder, take_synthesized, &s->taken,
+							   &s->err),
+				 0);
+		assert_int_equal(s->taken.nr, 2);
+		assert_int_equal(s->taken.types[0], PERCH_RECORD_COMM);
+		assert_int_equal(s->taken.types[1], PERCH_RECORD_MMAP2);
+		assert_non_null(perch_recorder_lacks(s->recorder, PERCH_RECORDER_KERNEL));
+		assert_null(perch_recorder_lacks(s->recorder, PERCH_RECORDER_PROCESSES));
+	}
+	s->taken.fail = ENOSPC;
+	assert_int_equal(perch_recorder_synthesize(s->recorder, take_synthesized, &s->taken,
+						   &s->err),
+			 -ENOSPC);
+	assert_string_equal(s->err.message, "refused");
+	tree_remove(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +380,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(counts_lost_records_of_old_kernels, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(replaces_cycles, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(synthesizes_for_a_program, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(needs_an_output, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(kernel_writes_build_ids, set_up_fixed, tear_down),
 		cmocka_unit_test_setup_teardown(recorder_reads_build_ids, set_up_before_it,

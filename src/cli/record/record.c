@@ -130,7 +130,7 @@ static int start(struct record *record)
 	perch_recorder_get_stats(record->recorder, &stats);
 	if (rc < 0 && !stats.open && !record->options->overwrite)
 		return cli_error(record->options->command, &record->err);
-	record_print_lacking(record);
+	record_print_lacking(record->recorder, record->options);
 	record->failed = rc < 0;
 	return 0;
 }

@@ -245,7 +245,8 @@ int record_end(struct record *record);
 /* Prints lost records, throttling, and why there are no samples. */
 void record_print_warnings(const struct record *record);
 /* Prints what the records of the state before the recording lack. */
-void record_print_lacking(const struct record *record);
+void record_print_lacking(const struct perch_recorder *recorder,
+			  const struct record_options *options);
 /* Prints how many files had no build id in time. */
 void record_print_missing(const struct record *record);
 /* Prints the numbers of samples and of overwritten bytes. */
@@ -254,8 +255,6 @@ void record_print_samples(const struct record *record);
 void record_print_dump(const struct record *record);
 /* Prints size and samples of the last file, as perf does. */
 void record_print_file(const struct record *record);
-/* Prints how many processes have mappings that this user may not read. pid: one of them. */
-void record_print_denied(const struct record_options *options, uint64_t denied, uint64_t pid);
 
 /* ---- record_cache.c ---- */
 

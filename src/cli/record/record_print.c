@@ -193,8 +193,9 @@ void record_print_warnings(const struct record *record)
 	print_removed_events(record, stats.samples);
 }
 
-/* A security module or another user namespace can refuse the mappings despite CAP_SYS_PTRACE. */
-void record_print_denied(const struct record_options *options, uint64_t denied, uint64_t pid)
+/* Prints how many processes have mappings that this user may not read. pid: one of them. A security
+ * module or another user namespace can refuse them despite CAP_SYS_PTRACE. */
+static void print_denied(const struct record_options *options, uint64_t denied, uint64_t pid)
 {
 	uint64_t effective = 0;
 
@@ -210,7 +211,8 @@ void record_print_denied(const struct record_options *options, uint64_t denied, 
 			 : " (CAP_SYS_PTRACE allows it)");
 }
 
-void record_print_lacking(const struct record *record)
+void record_print_lacking(const struct perch_recorder *recorder,
+			  const struct record_options *options)
 {
 	static const char *const consequences[] = {
 		[PERCH_RECORDER_CGROUPS] = "the file lacks names of cgroups",
@@ -221,14 +223,14 @@ void record_print_lacking(const struct record *record)
 	};
 	struct perch_recorder_stats stats;
 
-	perch_recorder_get_stats(record->recorder, &stats);
-	record_print_denied(record->options, stats.denied, stats.denied_pid);
-	for (size_t part = 0; part < CLI_NR(consequences) && !record->options->quiet; part++) {
-		const struct perch_error *err = perch_recorder_lacks(record->recorder, part);
+	perch_recorder_get_stats(recorder, &stats);
+	print_denied(options, stats.denied, stats.denied_pid);
+	for (size_t part = 0; part < CLI_NR(consequences) && !options->quiet; part++) {
+		const struct perch_error *err = perch_recorder_lacks(recorder, part);
 
 		if (err)
-			cli_note(record->options->command, "%s: %s%s%s", consequences[part],
-				 err->message, err->remedy[0] ? "; " : "", err->remedy);
+			cli_note(options->command, "%s: %s%s%s", consequences[part], err->message,
+				 err->remedy[0] ? "; " : "", err->remedy);
 	}
 }
 

@@ -6,79 +6,21 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <perch/synthesize.h>
 
 #include "top.h"
 
 /* As in perf top: at each refresh older samples lose an eighth of their weight. */
 enum { DECAY_NUMERATOR = 7, DECAY_DENOMINATOR = 8 };
 
-/* ---- what runs before the events ---- */
-
-static void note(const char *consequence, const struct perch_error *err)
-{
-	cli_note(TOP_COMMAND, "%s: %s%s%s", consequence, err->message, err->remedy[0] ? "; " : "",
-		 err->remedy);
-}
-
-static int add_kernel(struct top *top, struct perch_processes *processes, struct perch_error *err)
-{
-	struct perch_machine *machine = top->record.machine;
-	int rc;
-
-	if (top->plan.user_only)
-		return 0;
-	rc = perch_synthesize_kernel(NULL, machine, perch_processes_apply_synthesized, processes,
-				     NULL, err);
-	if (rc == -ENOMEM)
-		return rc;
-	if (rc < 0)
-		note("some kernel addresses will have no symbols", err);
-	rc = perch_synthesize_bpf(NULL, machine, perch_processes_apply_synthesized, processes, NULL,
-				  err);
-	/* /proc/kallsyms has names, too */
-	return rc == -ENOMEM ? rc : 0;
-}
-
-static int add_processes(struct top *top, struct perch_processes *processes,
-			 struct perch_synthesize_counts *counts, struct perch_error *err)
-{
-	const struct record_plan *plan = &top->plan;
-	struct perch_machine *machine = top->record.machine;
-	struct perch_targets targets = { 0 };
-	int rc = 0;
-
-	if (plan->system_wide)
-		return perch_synthesize_all_processes(
-			NULL, machine, perch_processes_apply_synthesized, processes, counts, err);
-	for (size_t i = 0; rc >= 0 && i < plan->nr_threads; i++)
-		rc = perch_targets_add(&targets,
-				       &(struct perch_target){ .tid = plan->threads[i], .cpu = -1 },
-				       err);
-	if (rc >= 0)
-		rc = perch_synthesize_targets(&targets, NULL, machine,
-					      perch_processes_apply_synthesized, processes, counts,
-					      err);
-	perch_targets_clear(&targets);
-	return rc;
-}
-
-/* Returns 0 or the exit status. What cannot be read is noted. */
+/* Adds what runs before the events. Returns 0 or the exit status. What cannot be read is noted. */
 static int add_running(struct top *top)
 {
 	struct perch_processes *processes = perch_session_processes(top->report.input.session);
-	struct perch_synthesize_counts counts = { 0 };
 	struct perch_error err;
-	int rc = add_kernel(top, processes, &err);
+	int rc = perch_recorder_synthesize(top->recorder, perch_processes_apply_synthesized,
+					   processes, &err);
 
-	if (rc >= 0) {
-		rc = add_processes(top, processes, &counts, &err);
-		if (rc < 0 && rc != -ENOMEM) {
-			note("some addresses will have no symbols", &err);
-			rc = 0;
-		}
-	}
-	record_print_denied(&top->record, counts.denied, counts.denied_pid);
+	record_print_lacking(top->recorder, &top->record);
 	return rc < 0 ? cli_error(TOP_COMMAND, &err) : 0;
 }
 
