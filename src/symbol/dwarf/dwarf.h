@@ -140,14 +140,6 @@ enum dwarf_attribute {
 	NR_ATTRIBUTES,
 };
 
-/* Decodes an attribute. */
-struct dwarf_spec {
-	uint16_t bytes;	  /* that are skipped before it */
-	uint16_t form;	  /* 0: nothing follows them */
-	uint16_t wanted;  /* enum dwarf_attribute */
-	int64_t constant; /* of DW_FORM_implicit_const */
-};
-
 /* What a step skips after its bytes. */
 enum dwarf_skip {
 	SKIP_NONE,
@@ -162,6 +154,15 @@ struct dwarf_step {
 	uint16_t bytes;
 	uint8_t skip; /* enum dwarf_skip */
 	uint8_t size; /* bytes of its number; 0: LEB128 */
+};
+
+/* Decodes an attribute. */
+struct dwarf_spec {
+	uint16_t bytes;	 /* that are skipped before it */
+	uint16_t form;	 /* 0: nothing follows them */
+	uint16_t wanted; /* enum dwarf_attribute */
+	struct dwarf_step step;
+	int64_t constant; /* of DW_FORM_implicit_const */
 };
 
 /* Kinds of entries that walks stop at or go into: bits. */
@@ -205,10 +206,8 @@ void perch__abbreviations_clear(struct abbreviations *table);
 /* Finds one abbreviation without decoding the table. Returns 0, -ENOMEM or -ENOTSUP. */
 int perch__abbreviation_find(struct abbreviations *table, struct dwarf_section *section,
 			     uint64_t offset, struct dwarf_format format, uint64_t code);
-/* Says how an attribute is stored. Returns false if the form is not understood. */
-bool perch__dwarf_form(uint64_t form, struct dwarf_format format, struct dwarf_step *step);
-/* Skips an attribute. Returns false if the form is not understood. */
-bool perch__skip_form(struct cursor *cursor, unsigned form, struct dwarf_format format);
+/* Sets form and step. Returns false if the form is not understood. */
+bool perch__dwarf_form(struct dwarf_spec *spec, uint64_t form, struct dwarf_format format);
 
 static inline const struct abbreviation *perch__abbreviation(const struct abbreviations *table,
 							     uint64_t code)
@@ -309,7 +308,7 @@ struct dwarf {
 
 /* Reads a value. Returns false if it is not understood. */
 bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
-			struct dwarf_format format, struct dwarf_value *value);
+			struct dwarf_value *value);
 /* If values of the form refer to entries of the same unit. */
 bool perch__is_reference(unsigned form);
 /*

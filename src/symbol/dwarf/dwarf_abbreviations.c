@@ -146,8 +146,11 @@ static uint64_t standard_form(uint64_t form)
 	}
 }
 
-bool perch__dwarf_form(uint64_t form, struct dwarf_format format, struct dwarf_step *step)
+bool perch__dwarf_form(struct dwarf_spec *spec, uint64_t form, struct dwarf_format format)
 {
+	struct dwarf_step *step = &spec->step;
+
+	spec->form = (uint16_t)form;
 	form = standard_form(form);
 	*step = form < PERCH__NR(of_form) ? of_form[form] : (struct dwarf_step){ 0 };
 	switch (step->bytes) {
@@ -167,27 +170,6 @@ bool perch__dwarf_form(uint64_t form, struct dwarf_format format, struct dwarf_s
 		return step->bytes || step->skip;
 	}
 	return true;
-}
-
-bool perch__skip_form(struct cursor *cursor, unsigned form, struct dwarf_format format)
-{
-	struct dwarf_step step;
-
-	if (!perch__dwarf_form(form, format, &step))
-		return false;
-	perch__dwarf_step(cursor, &step);
-	return true;
-}
-
-/* How an attribute of a known form is skipped, and a reference to the sibling found. */
-static struct dwarf_step step_of(const struct dwarf_spec *spec, struct dwarf_format format)
-{
-	struct dwarf_step step;
-
-	perch__dwarf_form(spec->form, format, &step);
-	if (spec->wanted == ATTRIBUTE_SIBLING && perch__is_reference(spec->form))
-		return (struct dwarf_step){ .skip = SKIP_SIBLING, .size = (uint8_t)step.bytes };
-	return step;
 }
 
 /* bytes: sum of the sizes since the last step */
@@ -235,7 +217,7 @@ static int add_steps(struct abbreviations *table, struct abbreviation *abbreviat
 
 	abbreviation->step = (uint32_t)table->nr_steps;
 	for (size_t i = abbreviation->spec; i < table->nr_specs && !rc; i++) {
-		struct dwarf_step step = step_of(&table->spec[i], table->format);
+		struct dwarf_step step = table->spec[i].step;
 
 		bytes += step.bytes;
 		if (step.skip || bytes > UINT16_MAX / 2)
@@ -260,10 +242,9 @@ static uint32_t merge_specs(struct abbreviations *table, size_t from, size_t end
 
 	for (; from < end; from++) {
 		struct dwarf_spec spec = table->spec[from];
-		struct dwarf_step step = step_of(&spec, table->format);
 
-		if (!spec.wanted && !step.skip) {
-			bytes += step.bytes;
+		if (!spec.wanted && !spec.step.skip) {
+			bytes += spec.step.bytes;
 			if (bytes <= UINT16_MAX / 2 && from + 1 < end)
 				continue;
 			if (!bytes)
@@ -345,7 +326,6 @@ static int add_abbreviation(struct abbreviations *table, struct cursor *cursor,
 	for (int i = 0; i < MAX_ATTRIBUTES; i++) {
 		uint64_t name = perch__read_uleb(cursor), form = perch__read_uleb(cursor);
 		struct dwarf_spec *spec;
-		struct dwarf_step step;
 
 		if (cursor->failed)
 			return -ENOTSUP;
@@ -357,15 +337,17 @@ static int add_abbreviation(struct abbreviations *table, struct cursor *cursor,
 			abbreviation->kind = (uint8_t)kind_of(table, abbreviation);
 			return rc;
 		}
-		/* also indirect forms: no compiler is known to use them here */
-		if (!perch__dwarf_form(form, table->format, &step))
-			return -ENOTSUP;
 		spec = PERCH__ARRAY_APPEND_MAX(table->spec, table->nr_specs, table->specs_capacity,
 					       MAX_SPECS);
 		if (!spec)
 			return DWARF_APPEND_ERROR(table->nr_specs, MAX_SPECS);
-		spec->form = (uint16_t)form;
+		/* also indirect forms: no compiler is known to use them here */
+		if (!perch__dwarf_form(spec, form, table->format))
+			return -ENOTSUP;
 		spec->wanted = attribute_of(name);
+		if (spec->wanted == ATTRIBUTE_SIBLING && perch__is_reference(spec->form))
+			spec->step = (struct dwarf_step){ .skip = SKIP_SIBLING,
+							  .size = (uint8_t)spec->step.bytes };
 		if (form == DW_FORM_implicit_const)
 			spec->constant = perch__read_sleb(cursor);
 	}

@@ -15,27 +15,24 @@ enum {
 /* ---- attributes ---- */
 
 bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
-			struct dwarf_format format, struct dwarf_value *value)
+			struct dwarf_value *value)
 {
-	struct dwarf_step step;
+	const struct dwarf_step *step = &spec->step;
 
 	value->form = spec->form;
-	value->number = 0;
-	if (!perch__dwarf_form(spec->form, format, &step))
-		return false;
 	if (spec->form == DW_FORM_implicit_const) {
 		value->number = (uint64_t)spec->constant;
-	} else if (spec->form == DW_FORM_string) {
+	} else if (step->skip == SKIP_TEXT) {
 		value->text = perch__read_text(cursor);
 		return value->text;
 	} else if (spec->form == DW_FORM_sdata) {
 		value->number = (uint64_t)perch__read_sleb(cursor);
-	} else if (step.skip == SKIP_LEB) {
+	} else if (step->skip == SKIP_LEB) {
 		value->number = perch__read_uleb(cursor);
-	} else if (!step.skip && step.bytes <= sizeof(value->number)) {
-		value->number = perch__read(cursor, step.bytes);
-	} else { /* the attribute is there, but its value is not understood */
-		perch__dwarf_step(cursor, &step);
+	} else if (!step->skip && step->bytes <= sizeof(value->number)) {
+		value->number = perch__read(cursor, step->bytes);
+	} else { /* only a reference to the sibling is understood */
+		value->number = perch__dwarf_step(cursor, step);
 	}
 	return true;
 }
@@ -58,10 +55,10 @@ static int read_attributes(const struct abbreviations *table, uint32_t first, ui
 		if (!spec->form)
 			continue;
 		if (!spec->wanted || entry->has >> spec->wanted & 1) {
-			perch__skip_form(cursor, spec->form, table->format);
+			perch__dwarf_step(cursor, &spec->step);
 			continue;
 		}
-		if (!perch__dwarf_value(cursor, spec, table->format, &entry->value[spec->wanted]))
+		if (!perch__dwarf_value(cursor, spec, &entry->value[spec->wanted]))
 			return -ENOTSUP;
 		entry->has |= 1u << spec->wanted;
 	}

@@ -54,8 +54,7 @@ static int read_old_files(struct dwarf_lines *lines, const struct dwarf_unit *un
 }
 
 /* Reads a directory or a file: its parts are described by formats. */
-static int read_described(struct dwarf *dwarf, const struct dwarf_unit *unit,
-			  const struct dwarf_lines *lines, struct cursor *cursor,
+static int read_described(struct dwarf *dwarf, const struct dwarf_unit *unit, struct cursor *cursor,
 			  const struct dwarf_spec *format, unsigned nr, struct file *file)
 {
 	*file = (struct file){ 0 };
@@ -63,11 +62,10 @@ static int read_described(struct dwarf *dwarf, const struct dwarf_unit *unit,
 		struct dwarf_value value;
 
 		if (!format[i].wanted) {
-			if (!perch__skip_form(cursor, format[i].form, lines->format))
-				return -ENOTSUP;
+			perch__dwarf_step(cursor, &format[i].step);
 			continue;
 		}
-		if (!perch__dwarf_value(cursor, &format[i], lines->format, &value))
+		if (!perch__dwarf_value(cursor, &format[i], &value))
 			return -ENOTSUP;
 		if (format[i].wanted == DW_LNCT_directory_index)
 			file->directory = value.number;
@@ -91,9 +89,9 @@ static int read_list(struct dwarf *dwarf, const struct dwarf_unit *unit, struct 
 	for (unsigned i = 0; i < nr_formats; i++) {
 		uint64_t content = perch__read_uleb(cursor), form = perch__read_uleb(cursor);
 
-		if (form > UINT16_MAX || form == DW_FORM_implicit_const)
+		if (form == DW_FORM_implicit_const ||
+		    !perch__dwarf_form(&format[i], form, lines->format))
 			return -ENOTSUP;
-		format[i].form = (uint16_t)form;
 		format[i].wanted = content == DW_LNCT_path || content == DW_LNCT_directory_index
 					   ? (uint16_t)content
 					   : 0;
@@ -104,7 +102,7 @@ static int read_list(struct dwarf *dwarf, const struct dwarf_unit *unit, struct 
 	for (uint64_t i = 0; i < nr && !rc; i++) {
 		struct file file;
 
-		rc = read_described(dwarf, unit, lines, cursor, format, nr_formats, &file);
+		rc = read_described(dwarf, unit, cursor, format, nr_formats, &file);
 		if (!rc)
 			rc = files ? add_file(lines, file.name, file.directory)
 				   : add_directory(lines, file.name);
