@@ -289,22 +289,55 @@ static bool take_table(struct cfi *cfi, const struct perch__elf *elf,
 	return false;
 }
 
-int perch__cfi_open(struct cfi *cfi, const struct perch__elf *elf, size_t section, size_t table)
+int perch__cfi_open(struct cfi *cfi, const struct perch__elf *elf,
+		    const struct perch__elf_section *section,
+		    const struct perch__elf_section *table)
 {
-	const struct perch__elf_section *from = &elf->section[section];
 	int rc;
 
-	*cfi = (struct cfi){ .eh_frame = !strcmp(from->name, ".eh_frame"),
+	*cfi = (struct cfi){ .eh_frame = !strcmp(section->name, ".eh_frame"),
 			     .wide = elf->wide,
 			     .swapped = elf->swapped,
-			     .address = from->address };
-	rc = perch__elf_load_section(elf, from, MOST_BYTES, &cfi->bytes, &cfi->size);
+			     .address = section->address };
+	rc = perch__elf_load_section(elf, section, MOST_BYTES, &cfi->bytes, &cfi->size);
 	if (rc)
 		return rc;
-	if ((table && take_table(cfi, elf, &elf->section[table])) || list_functions(cfi))
+	if ((table && take_table(cfi, elf, table)) || list_functions(cfi))
 		return 0;
 	perch__cfi_close(cfi);
 	return -EBADMSG;
+}
+
+/* The segment of .eh_frame_hdr has the address of .eh_frame, which ends where its own segment ends
+ * at the latest. */
+int perch__cfi_open_segment(struct cfi *cfi, const struct perch__elf *elf)
+{
+	const struct perch__elf_segment *of_table =
+		perch__elf_segment_of_type(elf, PT_GNU_EH_FRAME);
+	struct perch__elf_section rules = { .name = ".eh_frame", .type = SHT_PROGBITS },
+				  table = rules;
+	uint8_t start[8];
+	struct cursor cursor = { start + 4, start + 8, elf->swapped, false };
+
+	if (!of_table ||
+	    perch__elf_read(elf, start, of_table->offset, sizeof(start)) != sizeof(start) ||
+	    start[1] != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
+		return -ENOENT;
+	table.address = of_table->address;
+	table.offset = of_table->offset;
+	table.size = of_table->size;
+	rules.address = of_table->address + 4 + read_signed(&cursor, 4);
+	for (size_t i = 0; i < elf->nr_segments; i++) {
+		const struct perch__elf_segment *segment = &elf->segment[i];
+		uint64_t before = rules.address - segment->address;
+
+		if (segment->type != PT_LOAD || before >= segment->size)
+			continue;
+		rules.offset = segment->offset + before;
+		rules.size = segment->size - before;
+		return perch__cfi_open(cfi, elf, &rules, &table);
+	}
+	return -ENOENT;
 }
 
 bool perch__cfi_take(struct cfi *cfi, void *eh_frame, size_t size, uint64_t address, bool swapped)

@@ -203,10 +203,15 @@ struct cfi {
 	size_t nr, capacity;
 };
 /*
- * Reads a section of a file. table: that of .eh_frame_hdr, or 0. Returns 0, -ENOENT: the section
+ * Reads a section of a file. table: .eh_frame_hdr, or NULL. Returns 0, -ENOENT: the section
  * has no bytes, or another negative errno: it is damaged, or out of memory.
  */
-int perch__cfi_open(struct cfi *cfi, const struct perch__elf *elf, size_t section, size_t table);
+int perch__cfi_open(struct cfi *cfi, const struct perch__elf *elf,
+		    const struct perch__elf_section *section,
+		    const struct perch__elf_section *table);
+/* Reads the .eh_frame of a file without section headers, as its program finds it. Returns the same.
+ */
+int perch__cfi_open_segment(struct cfi *cfi, const struct perch__elf *elf);
 /* Takes the bytes of an .eh_frame of 64-bit code. Returns false if they are damaged. */
 bool perch__cfi_take(struct cfi *cfi, void *eh_frame, size_t size, uint64_t address, bool swapped);
 void perch__cfi_close(struct cfi *cfi);

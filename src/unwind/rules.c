@@ -28,13 +28,15 @@ static void find_stubs(struct rules *rules)
 static bool open_section(struct cfi *cfi, const struct perch__elf *elf, const char *name,
 			 const char *table)
 {
-	size_t index = perch__elf_find_section(elf, name), of_table = 0;
+	size_t index = perch__elf_find_section(elf, name);
+	size_t of_table = table ? perch__elf_find_section(elf, table) : 0;
 	int rc = 0;
 
-	if (index && table)
-		of_table = perch__elf_find_section(elf, table);
 	if (index)
-		rc = perch__cfi_open(cfi, elf, index, of_table);
+		rc = perch__cfi_open(cfi, elf, &elf->section[index],
+				     of_table ? &elf->section[of_table] : NULL);
+	else if (table && !elf->nr_sections)
+		rc = perch__cfi_open_segment(cfi, elf);
 	return !rc || rc == -ENOENT;
 }
 

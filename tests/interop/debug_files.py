@@ -145,6 +145,29 @@ def threads():
     check("its debug information is damaged" in text and text == report({min(cpus)}), "the same, damaged", text[-900:])
 
 
+def claims(sections, ratio):
+    """Sections whose headers claim many times as many bytes as they have. Returns the bytes, and what a report says."""
+    total = 0
+    for name in sections:
+        offset, size = section("claims", name)
+        with open("claims", "r+b") as file:
+            file.seek(offset + 8)
+            file.write((ratio * size).to_bytes(8, sys.byteorder))
+        total += ratio * size
+    install("claims")
+    return total, report(os.sched_getaffinity(0))
+
+
+def compressed_claims():
+    output("gcc", "-O2", "-g", "-fno-omit-frame-pointer", BUILD_ID, "-o", "claims", "large.c",
+           "-fno-eliminate-unused-debug-types", "-Wl,--compress-debug-sections=zlib")
+    total, text = claims([".debug_info", ".debug_str"], 200)
+    check("its compressed debug information is too large" in text and total > (16 << 20) + 64 * os.path.getsize("claims"),
+          "sections that claim too many bytes together", text[-900:])
+    text = claims([".debug_str"], 1) and claims([".debug_info"], 300)[1]
+    check("its compressed debug information is too large" in text, "a section that claims too many bytes", text[-900:])
+
+
 def shared():
     if not shutil.which("dwz"):
         print("skipped dwz: it is not installed")
@@ -314,6 +337,7 @@ def main():
         compressed()
         unknown_version()
         threads()
+        compressed_claims()
         shared()
         split()
         split_types()

@@ -96,25 +96,38 @@ static uint64_t compare(const struct cfi *cfi, Dwarf_CFI *libdw,
 	return found ? rules.end : 0;
 }
 
-static void compare_all(const struct perch__elf *elf, Dwarf_CFI *libdw,
+/* Compares the rows of all functions that are listed. */
+static void compare_all(const struct cfi *listed, struct cfi *found, Dwarf_CFI *libdw,
 			const struct architecture *architecture)
 {
-	size_t section = perch__elf_find_section(elf, ".eh_frame");
-	struct cfi listed, found;
-
-	/* with an index of all functions, and by the search table */
-	if (!section || perch__cfi_open(&listed, elf, section, 0) ||
-	    perch__cfi_open(&found, elf, section, perch__elf_find_section(elf, ".eh_frame_hdr")))
-		return;
-	for (size_t i = 0; i < listed.nr; i++) {
-		uint64_t next = i + 1 < listed.nr ? listed.function[i + 1].start : UINT64_MAX;
-		uint64_t at = listed.function[i].start;
+	for (size_t i = 0; i < listed->nr; i++) {
+		uint64_t next = i + 1 < listed->nr ? listed->function[i + 1].start : UINT64_MAX;
+		uint64_t at = listed->function[i].start;
 
 		for (int row = 0; at && at < next && row < MOST_ROWS; row++)
-			at = compare(&found, libdw, architecture, at);
+			at = compare(found, libdw, architecture, at);
 	}
+	perch__cfi_close(found);
+}
+
+static void compare_file(const struct perch__elf *elf, Dwarf_CFI *libdw,
+			 const struct architecture *architecture)
+{
+	size_t section = perch__elf_find_section(elf, ".eh_frame");
+	size_t table = perch__elf_find_section(elf, ".eh_frame_hdr");
+	struct cfi listed, found;
+
+	/* with an index of all functions, by the search table, and as a file without sections */
+	if (!section || perch__cfi_open(&listed, elf, &elf->section[section], NULL))
+		return;
+	if (!perch__cfi_open(&found, elf, &elf->section[section],
+			     table ? &elf->section[table] : NULL))
+		compare_all(&listed, &found, libdw, architecture);
+	if (table && perch__cfi_open_segment(&found, elf))
+		differences++;
+	else if (table)
+		compare_all(&listed, &found, libdw, architecture);
 	perch__cfi_close(&listed);
-	perch__cfi_close(&found);
 }
 
 int main(int argc, char **argv)
@@ -131,9 +144,9 @@ int main(int argc, char **argv)
 				elf.machine == EM_AARCH64 ? PERCH_ARCH_ARM64 : PERCH_ARCH_X86);
 
 			if (!perch__elf_read_sections(&elf))
-				compare_all(&elf, libdw,
-					    elf.machine == EM_386 ? architecture->narrow
-								  : architecture);
+				compare_file(&elf, libdw,
+					     elf.machine == EM_386 ? architecture->narrow
+								   : architecture);
 			perch__elf_clear(&elf);
 		}
 		dwarf_cfi_end(libdw);

@@ -448,6 +448,22 @@ for format in none zlib zstd; do
 	fi
 done
 
+# The rules of a file without section headers, which its program headers find: the chains are those with sections.
+if gcc -O2 -fomit-frame-pointer -Wl,--build-id -o debug debug.c 2>log && cp debug sectionless &&
+	for at in 40 41 42 43 44 45 46 47 60 61 62 63; do # e_shoff, e_shnum and e_shstrndx
+		printf '\0' | dd of=sectionless bs=1 seek=$at conv=notrunc status=none
+	done &&
+	"$PERCH" record -q -N -e cpu-clock:u -F 2000 --call-graph dwarf,16384 -o sectionless.data ./sectionless >log 2>&1; then
+	"$PERCH" script -F ip -i sectionless.data >without.txt 2>log
+	cp debug other && mv other sectionless
+	"$PERCH" script -F ip -i sectionless.data >with.txt 2>log
+	numbers=$(awk -v RS= -F '\n' '{ all++; deep += NF > 5 } END { print all + 0, deep + 0 }' without.txt)
+	[ $((${numbers% *} >= 50 && ${numbers#* } * 100 >= ${numbers% *} * 90)) -eq 1 ] && cmp with.txt without.txt
+	report $? "rules of a file without section headers: ${numbers#* } of ${numbers% *} chains"
+else
+	report 1 "recording of a file without section headers: $(cat log)"
+fi
+
 # A copy of 512 bytes has some of the 20 frames of debug.c: the chains are marked at their end, and only those.
 marks() { # options of script
 	"$PERCH" script "$@" -i short.data 2>log | grep -cE '^	ffffffffffffffff \[stack truncated\] \(\[unknown\]\)$'

@@ -2,6 +2,7 @@
 /* Debug information of this program without memory: every allocation may fail. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <perch/symbol.h>
 
+#include "base/files/elf.h"
 #include "failing_allocations.h"
 
 enum { MAX_ALLOCATIONS = 1 << 20 };
@@ -123,10 +126,31 @@ static void reports_a_lack_of_memory(void **state)
 	free(file);
 }
 
+/* What a failed call had allocated is freed, and a later call reads the sections. */
+static void sections_without_memory(void **state)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), rc = -ENOMEM;
+	struct perch__elf elf;
+
+	(void)state;
+	for (long nr = 0; rc; nr++) {
+		assert_int_equal(perch__elf_init_file(&elf, fd), 0);
+		left = nr;
+		rc = perch__elf_read_sections(&elf);
+		left = -1;
+		assert_true(!rc || (rc == -ENOMEM && !elf.names && !elf.section));
+		assert_int_equal(perch__elf_read_sections(&elf), 0);
+		assert_true(perch__elf_find_section(&elf, ".text"));
+		perch__elf_clear(&elf);
+	}
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reports_a_lack_of_memory),
+		cmocka_unit_test(sections_without_memory),
 	};
 
 	outer_function();

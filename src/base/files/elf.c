@@ -111,6 +111,15 @@ bool perch__elf_find_offset(const struct perch__elf *elf, uint64_t address, bool
 	return false;
 }
 
+const struct perch__elf_segment *perch__elf_segment_of_type(const struct perch__elf *elf,
+							    uint32_t type)
+{
+	for (size_t i = 0; i < elf->nr_segments; i++)
+		if (elf->segment[i].type == type)
+			return &elf->segment[i];
+	return NULL;
+}
+
 static int read_segments(struct perch__elf *elf, const unsigned char *header)
 {
 	uint64_t offset = PERCH__ELF_FIELD(elf, header, Ehdr, e_phoff);
@@ -133,7 +142,8 @@ static int read_segments(struct perch__elf *elf, const unsigned char *header)
 
 		if (type == PT_GNU_STACK)
 			elf->executable_data = PERCH__ELF_FIELD(elf, one, Phdr, p_flags) & PF_X;
-		if (type != PT_LOAD && type != PT_NOTE && type != PT_DYNAMIC)
+		if (type != PT_LOAD && type != PT_NOTE && type != PT_DYNAMIC &&
+		    type != PT_GNU_EH_FRAME)
 			continue;
 		elf->segment[elf->nr_segments++] = (struct perch__elf_segment){
 			.address = PERCH__ELF_FIELD(elf, one, Phdr, p_vaddr),
@@ -209,8 +219,11 @@ static int take_sections(struct perch__elf *elf, const unsigned char *table, siz
 	ssize_t names_size = names < nr ? load_names(elf, table + names * size) : 0;
 
 	elf->section = names_size < 0 ? NULL : perch__calloc(nr ? nr : 1, sizeof(*elf->section));
-	if (!elf->section)
+	if (!elf->section) { /* a later call begins again */
+		free(elf->names);
+		elf->names = NULL;
 		return -ENOMEM;
+	}
 	for (; elf->nr_sections < nr; elf->nr_sections++)
 		take_section(elf, table + elf->nr_sections * size, (size_t)names_size,
 			     &elf->section[elf->nr_sections]);

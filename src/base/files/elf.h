@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A part of the file that is mapped somewhere (PT_LOAD), that has notes (PT_NOTE), or that the
- * dynamic linker reads (PT_DYNAMIC). */
+/* A part of the file that is mapped somewhere (PT_LOAD), that has notes (PT_NOTE), that the dynamic
+ * linker reads (PT_DYNAMIC), or that finds unwinding rules (PT_GNU_EH_FRAME). */
 struct perch__elf_segment {
 	uint64_t address, offset, size; /* size: bytes in the file */
 	uint64_t memory_size, align;
@@ -57,6 +57,9 @@ int perch__elf_init_image(struct perch__elf *elf, const void *image, size_t size
 int perch__elf_read_sections(struct perch__elf *elf);
 /* Returns the index of the first section with a name, or 0, which is never one. */
 size_t perch__elf_find_section(const struct perch__elf *elf, const char *name);
+/* Returns the first segment of a type, or NULL. */
+const struct perch__elf_segment *perch__elf_segment_of_type(const struct perch__elf *elf,
+							    uint32_t type);
 /* Frees segments and sections. */
 void perch__elf_clear(struct perch__elf *elf);
 

@@ -11,10 +11,15 @@
 #endif
 
 #define MOST_SECTION_BYTES (4ull << 30)
+#define MOST_FILE_BYTES	   (8ull << 30)
 enum {
-	MOST_RATIO = 1024,    /* of decompressed to compressed bytes: zlib reaches 1032 */
+	/* of decompressed to compressed bytes: those of debug information have 3 to 50, those of a
+	 * whole file below 10 */
+	MOST_RATIO = 256,
+	MOST_TOTAL_RATIO = 64,
 	FREE_BYTES = 1 << 20, /* allowed with any ratio */
-	GNU_HEADER = 12,      /* "ZLIB", and the size, which is always big-endian */
+	FREE_TOTAL = 16 << 20,
+	GNU_HEADER = 12, /* "ZLIB", and the size, which is always big-endian */
 };
 
 static bool is_of_gnu(const struct perch__elf_section *section)
@@ -82,6 +87,13 @@ int perch__elf_compressed_section(const struct perch__elf *elf,
 	result->offset = section->offset + result->size;
 	result->size = section->size - result->size;
 	return 0;
+}
+
+uint64_t perch__elf_most_decompressed(const struct perch__elf *elf)
+{
+	return elf->size < (MOST_FILE_BYTES - FREE_TOTAL) / MOST_TOTAL_RATIO
+		       ? FREE_TOTAL + MOST_TOTAL_RATIO * elf->size
+		       : MOST_FILE_BYTES;
 }
 
 static int load_compressed(const struct perch__elf *elf, const struct perch__elf_section *section,

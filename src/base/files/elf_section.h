@@ -20,6 +20,8 @@ bool perch__elf_is_compressed(const struct perch__elf_section *section);
 int perch__elf_compressed_section(const struct perch__elf *elf,
 				  const struct perch__elf_section *section,
 				  struct perch__compressed_section *result);
+/* The limit of the decompressed bytes of all sections: some may share their bytes in the file. */
+uint64_t perch__elf_most_decompressed(const struct perch__elf *elf);
 /*
  * Loads the bytes of a section, decompressed, with a NUL after them; the caller frees them. Returns
  * 0; -ENOENT: a section without bytes; -EBADMSG; -EFBIG: more than `most` bytes; -ENOTSUP: perch

@@ -85,14 +85,17 @@ static int reserve_section(struct dwarf_section *section)
 }
 
 /* Takes all bytes of a section now: those of an image, and of a relocatable file, relocated. */
-static int take_whole(struct dwarf_section *section, struct elf_file *file, size_t index)
+static int take_whole(struct dwarf_section *section, struct elf_file *file, size_t index,
+		      uint64_t *left)
 {
 	unsigned char *bytes;
-	int rc = perch__elf_load_section(&file->elf, &file->elf.section[index], MOST_WHOLE_BYTES,
+	int rc = perch__elf_load_section(&file->elf, &file->elf.section[index],
+					 *left < MOST_WHOLE_BYTES ? *left : MOST_WHOLE_BYTES,
 					 &bytes, &section->size);
 
 	if (rc)
 		return rc;
+	*left -= section->size;
 	rc = map_memory(section);
 	if (!rc) {
 		memcpy(section->bytes, bytes, section->size);
@@ -103,13 +106,17 @@ static int take_whole(struct dwarf_section *section, struct elf_file *file, size
 	return rc;
 }
 
-static int take_compressed(struct dwarf_section *section, struct elf_file *file, size_t index)
+static int take_compressed(struct dwarf_section *section, struct elf_file *file, size_t index,
+			   uint64_t *left)
 {
 	struct perch__compressed_section from;
 	int rc = perch__elf_compressed_section(&file->elf, &file->elf.section[index], &from);
 
 	if (rc || !from.size || !from.bytes)
 		return rc ? rc : -EBADMSG;
+	if (from.bytes > *left)
+		return -EFBIG;
+	*left -= from.bytes;
 	section->fd = file->fd;
 	section->offset = from.offset;
 	section->size = from.bytes;
@@ -118,16 +125,18 @@ static int take_compressed(struct dwarf_section *section, struct elf_file *file,
 	return 0;
 }
 
-static int take_section(struct dwarf_section *section, struct elf_file *file, size_t index)
+/* left: the bytes that may be decompressed or copied */
+static int take_section(struct dwarf_section *section, struct elf_file *file, size_t index,
+			uint64_t *left)
 {
 	const struct perch__elf_section *from = &file->elf.section[index];
 
 	if (from->type == SHT_NOBITS || !from->size)
 		return 0;
 	if (file->fd < 0 || file->elf.type == ET_REL)
-		return take_whole(section, file, index);
+		return take_whole(section, file, index, left);
 	if (perch__elf_is_compressed(from))
-		return take_compressed(section, file, index);
+		return take_compressed(section, file, index, left);
 	if (from->offset > file->size || from->size > file->size - from->offset ||
 	    from->size >= SIZE_MAX / 2)
 		return -EBADMSG;
@@ -150,6 +159,8 @@ static bool is_section(const char *name, enum dwarf_section_id id, const char *s
 int perch__dwarf_sections(struct dwarf_section section[NR_DWARF_SECTIONS], struct elf_file *file,
 			  const char *suffix)
 {
+	uint64_t left = perch__elf_most_decompressed(&file->elf);
+
 	if (perch__elf_sections(file))
 		return -EBADMSG;
 	for (size_t i = 1; i < file->nr_sections; i++)
@@ -157,7 +168,7 @@ int perch__dwarf_sections(struct dwarf_section section[NR_DWARF_SECTIONS], struc
 			int rc = 0;
 
 			if (!section[id].size && is_section(file->section[i].name, id, suffix))
-				rc = take_section(&section[id], file, i);
+				rc = take_section(&section[id], file, i, &left);
 			if (rc)
 				return rc;
 		}

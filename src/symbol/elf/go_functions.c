@@ -54,18 +54,10 @@ static uint32_t relative_type(uint16_t machine)
 	}
 }
 
-static const struct perch__elf_segment *segment_of_type(const struct go_file *go, uint32_t type)
-{
-	for (size_t i = 0; i < go->elf.nr_segments; i++)
-		if (go->elf.segment[i].type == type)
-			return &go->elf.segment[i];
-	return NULL;
-}
-
 /* Sets address and size of the relocations with addends. */
 static int find_relocations(const struct go_file *go, uint64_t *address, uint64_t *size)
 {
-	const struct perch__elf_segment *dynamic = segment_of_type(go, PT_DYNAMIC);
+	const struct perch__elf_segment *dynamic = perch__elf_segment_of_type(&go->elf, PT_DYNAMIC);
 	uint8_t *bytes;
 	int rc;
 
