@@ -208,6 +208,8 @@ int perch__abbreviation_find(struct abbreviations *table, struct dwarf_section *
 			     uint64_t offset, struct dwarf_format format, uint64_t code);
 /* Sets form and step. Returns false if the form is not understood. */
 bool perch__dwarf_form(struct dwarf_spec *spec, uint64_t form, struct dwarf_format format);
+/* If values of the form refer to entries of the same unit. */
+bool perch__is_reference(unsigned form);
 
 static inline const struct abbreviation *perch__abbreviation(const struct abbreviations *table,
 							     uint64_t code)
@@ -309,8 +311,6 @@ struct dwarf {
 /* Reads a value. Returns false if it is not understood. */
 bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
 			struct dwarf_value *value);
-/* If values of the form refer to entries of the same unit. */
-bool perch__is_reference(unsigned form);
 /*
  * Decodes the attributes of an entry. cursor: after the code of its abbreviation; moves to the next
  * entry. Returns 0 or -ENOTSUP.

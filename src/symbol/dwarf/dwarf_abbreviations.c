@@ -172,6 +172,12 @@ bool perch__dwarf_form(struct dwarf_spec *spec, uint64_t form, struct dwarf_form
 	return true;
 }
 
+bool perch__is_reference(unsigned form)
+{
+	return form == DW_FORM_ref1 || form == DW_FORM_ref2 || form == DW_FORM_ref4 ||
+	       form == DW_FORM_ref8 || form == DW_FORM_ref_udata;
+}
+
 /* bytes: sum of the sizes since the last step */
 static int add_step(struct abbreviations *table, unsigned *bytes, struct dwarf_step last)
 {

@@ -37,12 +37,6 @@ bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
 	return true;
 }
 
-bool perch__is_reference(unsigned form)
-{
-	return form == DW_FORM_ref1 || form == DW_FORM_ref2 || form == DW_FORM_ref4 ||
-	       form == DW_FORM_ref8 || form == DW_FORM_ref_udata;
-}
-
 /* first, nr: in the table */
 static int read_attributes(const struct abbreviations *table, uint32_t first, uint32_t nr,
 			   struct cursor *cursor, struct dwarf_entry *entry)
