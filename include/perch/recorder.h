@@ -16,8 +16,8 @@
  *	perch_recorder_end_file(recorder, &err);
  *	perch_recorder_close(recorder);
  *
- * The file is readable at every moment, see perch/file.h. A recorder starts no threads and prints
- * nothing: what a user may want to know is in its results.
+ * The file is readable at every moment, see perch/file.h. A recorder prints nothing: what a user
+ * may want to know is in its results. It starts one thread if .durable is set, else none.
  *
  * In all functions err may be NULL. Functions without err cannot fail.
  *
@@ -77,6 +77,9 @@ enum perch_recorder_map_ids {
 typedef int perch_recorder_sink(void *context, const struct iovec *pieces, int nr,
 				struct perch_error *err);
 
+/** The time between calls of perch_recorder_write(), in ms. */
+#define PERCH_RECORDER_WRITE_MS 200
+
 /** How to record. Zeros are the defaults. */
 struct perch_recorder_options {
 	/**
@@ -124,6 +127,13 @@ struct perch_recorder_options {
 	enum perch_recorder_map_ids map_ids;
 	/** Mapped files are kept open, up to 256, for perch_recorder_fill_cache(). */
 	bool pin_files;
+	/**
+	 * The file survives a failure of the machine, but for the last second at most, if
+	 * perch_recorder_write() is called as it says. A thread calls fdatasync(2), so that the
+	 * rings are read meanwhile. At its end, the file is on the disk before it gets its name
+	 * and perch_recorder_end_file() returns. Only for a regular file (.path).
+	 */
+	bool durable;
 
 	/** Of the program, for the feature VERSION; NULL: of the library. It must outlive the
 	 * recorder, as .sampler.event.machine must. */
@@ -264,8 +274,8 @@ PERCH_API int perch_recorder_start(struct perch_recorder *recorder, struct perch
 /**
  * Writes the records that the rings have, and one FINISHED_ROUND after them: at most what the rings
  * had when it began. Call it when the descriptor of the sampler (perch_sampler_fd()) is readable,
- * and each second: then the file has all but the last second if the machine fails, and files of
- * programs that end soon are found while they run.
+ * and each PERCH_RECORDER_WRITE_MS: then the file has what is older if the process is killed, and
+ * files of programs that end soon are found while they run.
  *
  * @param recorder  the recorder
  * @param[out] err  the reason of a failure

@@ -139,6 +139,8 @@ static int open_file(struct perch_recorder *recorder, const char *path, struct p
 
 	perch__recorder_scan_reset(&recorder->scan);
 	rc = perch_writer_open(&output->writer, path, recorder->events, recorder->nr_events, err);
+	if (rc >= 0 && recorder->options.durable)
+		rc = perch__recorder_durable_begin(&recorder->durable, path, err);
 	if (rc >= 0 && piece.iov_len)
 		rc = perch__recorder_append(output, &piece, 1, err);
 	perch__recorder_users_repeat(&recorder->scan.users);
@@ -229,13 +231,16 @@ static void set_last(struct perch_recorder *recorder, const char *path)
 static int end_file(struct perch_recorder *recorder, const char *name, struct perch_error *err)
 {
 	const char *path = recorder->options.path;
-	int rc = 0, finished;
+	int rc = 0, finished, synced, named;
 
 	/* after a failure, writing is not repeated; a snapshot has its records already */
 	if (!recorder->failed && !recorder->options.sampler.overwrite)
 		rc = perch__recorder_write_lost(&recorder->lost, &recorder->rings,
 						&recorder->output, err);
 	finished = recorder->output.writer ? finish_file(recorder, rc < 0 ? NULL : err) : 0;
+	synced = perch__recorder_durable_end(recorder->durable, path,
+					     rc < 0 || finished < 0 ? NULL : err);
+	finished = finished < 0 ? finished : synced;
 	perch__recorder_lost_add_records(&recorder->lost);
 	rc = rc < 0 ? rc : finished;
 	/* a file that the disk has no space to complete has its records */
@@ -245,8 +250,9 @@ static int end_file(struct perch_recorder *recorder, const char *name, struct pe
 		rc = perch_error_set(err, errno, PERCH_ERROR_FILE,
 				     "'%s' cannot be renamed to '%s': %s", path, name,
 				     strerror(errno));
+	named = perch__recorder_durable_name(recorder->durable, path, rc < 0 ? NULL : err);
 	set_last(recorder, path);
-	return rc;
+	return rc < 0 ? rc : named;
 }
 
 /*
@@ -261,10 +267,14 @@ static void remove_incomplete(const char *path)
 		unlink(path);
 }
 
-/* Writes the records of the rings since the last complete snapshot, as perf does. */
-static int dump_snapshot(struct perch_recorder *recorder, const char *path, struct perch_error *err)
+/* Writes the records of the rings since the last complete snapshot, as perf does. name: as of
+ * end_file(). */
+static int dump_snapshot(struct perch_recorder *recorder, const char *name, struct perch_error *err)
 {
 	struct recorder_output *output = &recorder->output;
+	/* with this option, the name is that of a complete file */
+	bool renamed = name && recorder->options.durable;
+	const char *path = renamed || !name ? recorder->options.path : name;
 	int rc = open_file(recorder, path, err);
 
 	if (rc >= 0)
@@ -273,14 +283,14 @@ static int dump_snapshot(struct perch_recorder *recorder, const char *path, stru
 		rc = perch__recorder_write_snapshot(&recorder->rings, &recorder->scan,
 						    recorder->decoder, output, err);
 	if (rc >= 0)
-		rc = end_file(recorder, NULL, err);
+		rc = end_file(recorder, renamed ? name : NULL, err);
 	else if (output->writer)
 		finish_file(recorder, NULL);
 	if (rc < 0) {
 		remove_incomplete(path);
 		return rc;
 	}
-	set_last(recorder, path);
+	set_last(recorder, name ? name : path);
 	perch_sampler_snapshot_advance(recorder->sampler);
 	recorder->overwritten_since = recorder->overwritten;
 	recorder->overwritten = perch__recorder_rings_overwritten(&recorder->rings);
@@ -300,7 +310,7 @@ int perch_recorder_end_file(struct perch_recorder *recorder, struct perch_error 
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a file name");
 	recorder->file_start_ms = perch__recorder_now_ms();
-	rc = options->sampler.overwrite ? dump_snapshot(recorder, name ? name : options->path, err)
+	rc = options->sampler.overwrite ? dump_snapshot(recorder, name, err)
 					: end_file(recorder, name, err);
 	if (rc >= 0 && name)
 		add_name(recorder, name);

@@ -22,6 +22,7 @@
  *	sideband.c	the side-band cache, for files that start later
  *	maps.c		records that describe the recording
  *	output.c	a file, a pipe or a function
+ *	durable.c	the file -> its disk, while it grows
  *	wall_clock.c	a moment by the wall clock and by that of the samples
  */
 #ifndef PERCH_RECORDER_INTERNAL_H
@@ -406,6 +407,22 @@ int perch__recorder_write_cpu_map(const struct recorder_sink *to, const struct p
  * recorder. id_size: bytes of the sample id, which are zero. */
 int perch__recorder_write_child(const struct recorder_sink *to, pid_t pid, size_t id_size);
 
+/* ---- durable.c: each returns 0 or a negative errno; path: of the file, for messages ---- */
+
+struct recorder_durable;
+/* The thread writes this file to its disk from now on. Makes *durable, and the thread, if it is
+ * NULL. */
+int perch__recorder_durable_begin(struct recorder_durable **durable, const char *path,
+				  struct perch_error *err);
+/* Returns when the file, which was closed, is on its disk. NULL: does nothing. */
+int perch__recorder_durable_end(struct recorder_durable *durable, const char *path,
+				struct perch_error *err);
+/* The same for the name of a file. */
+int perch__recorder_durable_name(struct recorder_durable *durable, const char *path,
+				 struct perch_error *err);
+/* Waits until the thread has ended. */
+void perch__recorder_durable_free(struct recorder_durable *durable);
+
 /* ---- snapshot.c ---- */
 
 /* Writes a copy of all backward rings in the order of time. Returns 0 or a negative errno. */
@@ -455,6 +472,7 @@ struct perch_recorder {
 	struct perch_decoder *decoder; /* of overwrite */
 
 	struct recorder_output output;
+	struct recorder_durable *durable; /* NULL if the option is off */
 	struct recorder_rings rings;
 	struct recorder_scan scan;
 	struct recorder_sideband sideband;

@@ -18,6 +18,9 @@ static int check_options(const struct perch_recorder_options *options, struct pe
 	    (options->fd || options->sink))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "several files, and copies of rings, need a path");
+	if (options->durable && !options->path && (options->fd || options->sink))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "only a file with a path can be durable");
 	if (options->argc > 0 && !options->argv)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "argc is %d without argv",
 				       options->argc);
@@ -136,6 +139,7 @@ void perch_recorder_close(struct perch_recorder *recorder)
 	if (!recorder)
 		return;
 	perch_writer_close(recorder->output.writer, NULL);
+	perch__recorder_durable_free(recorder->durable);
 	perch_sampler_close(recorder->sampler);
 	perch__recorder_rings_clear(&recorder->rings);
 	perch__recorder_scan_clear(&recorder->scan);

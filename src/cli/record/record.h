@@ -97,6 +97,7 @@ struct record_options {
 	bool no_inherit, quiet, no_build_ids, no_cache;
 	bool per_thread; /* a ring of each thread, not of each CPU */
 	bool dry_run;
+	bool durable;
 	int realtime; /* -r: the priority of the recorder; 0: as it is */
 	int verbose;
 	const char *output;

@@ -13,8 +13,9 @@
 
 #include "record.h"
 
-/* At first more often, so that the files of programs that end soon are found while they run. */
-#define FLUSH_MS       1000
+/* In the first second more often, so that the files of programs that end soon are found while they
+ * run. */
+#define FIRST_MS       1000
 #define FIRST_FLUSH_MS 100
 
 /* Called early, so that a SIGUSR2 before the loop does not end the recorder. */
@@ -126,12 +127,12 @@ static int64_t ms_since_start(const struct record *record)
 
 /*
  * Enables and disables the events at the times of -D. Returns the milliseconds until the next of
- * these times, at most FLUSH_MS.
+ * these times, at most until the next round is due.
  */
 static int switch_windows(struct record *record)
 {
 	const struct record_options *options = record->options;
-	int flush = ms_since_start(record) < FLUSH_MS ? FIRST_FLUSH_MS : FLUSH_MS;
+	int flush = ms_since_start(record) < FIRST_MS ? FIRST_FLUSH_MS : PERCH_RECORDER_WRITE_MS;
 
 	while (record->next_window_time < options->nr_window_times) {
 		int64_t left =
@@ -293,7 +294,7 @@ int record_loop(struct record *record)
 	ssize_t rc = 0;
 
 	while (rc >= 0 && wait_for_data(record)) {
-		int sleep_ms = FLUSH_MS;
+		int sleep_ms = PERCH_RECORDER_WRITE_MS;
 
 		rc = perch_recorder_write(record->recorder, &record->err);
 		if (rc >= 0 && switch_due(record, &sleep_ms))

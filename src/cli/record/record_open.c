@@ -120,6 +120,7 @@ static void set_output(struct perch_recorder_options *to, const struct record_op
 	to->switch_bytes = options->switch_by == RECORD_BY_SIZE ? options->switch_bytes : 0;
 	to->switch_ms = options->switch_by == RECORD_BY_TIME ? options->switch_ms : 0;
 	to->max_files = options->max_files;
+	to->durable = options->durable;
 	to->pin_files = options->output && record_fills_cache(options);
 }
 

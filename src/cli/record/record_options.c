@@ -128,6 +128,8 @@ static const struct cli_option table[] = {
 		.help = "start another file FILE.TIME at SIGUSR2, every 10M, or every 30s"),
 	CLI_ROW(.name = "switch-max-files", .argument = "N", .set = record_set_max_files,
 		.help = "keep only the last N of these files"),
+	CLI_ROW(.name = "durable", SETS(durable),
+		.help = "a failure of the machine loses at most the last second"),
 	CLI_ROW(.name = "max-size", .argument = "SIZE", .set = record_set_max_size,
 		.help = "end when the file has this size: 10M"),
 	CLI_ROW(.letter = 'k', .name = "clockid", .argument = "CLOCK", .set = record_set_clock,
@@ -206,11 +208,13 @@ static int check_pipe(const struct record_options *options)
 {
 	if (!record_to_pipe(options))
 		return 0;
-	if (options->switch_by || options->overwrite)
+	if (options->switch_by || options->overwrite || options->durable)
 		return cli_usage_error(options->command,
 				       "-o - (one recording, written while it is made) and %s "
 				       "exclude each other: name a file with -o",
-				       options->overwrite ? "--overwrite" : "--switch-output");
+				       options->overwrite   ? "--overwrite"
+				       : options->switch_by ? "--switch-output"
+							    : "--durable");
 	/* another file would get its descriptor */
 	if (fcntl(STDOUT_FILENO, F_GETFD) < 0)
 		return cli_usage_error(options->command,
@@ -249,11 +253,12 @@ static int check_files(const struct record_options *options)
 	if (options->max_files && !options->switch_by)
 		return cli_usage_error(options->command,
 				       "--switch-max-files needs --switch-output");
-	if (options->switch_by && !stat(options->output, &status) && S_ISCHR(status.st_mode))
-		return cli_usage_error(
-			options->command,
-			"--switch-output writes several files, but -o %s is a device",
-			options->output);
+	if ((options->switch_by || options->durable) && !stat(options->output, &status) &&
+	    S_ISCHR(status.st_mode))
+		return cli_usage_error(options->command, "%s, but -o %s is a device",
+				       options->switch_by ? "--switch-output writes several files"
+							  : "--durable writes a file to its disk",
+				       options->output);
 	return 0;
 }
 
