@@ -11,6 +11,7 @@
 #include <perch/symbol.h>
 
 #include "base/edit_distance.h"
+#include "completion.h"
 #include "options.h"
 #include "terminal/pager.h"
 #include "perf/perf_names.h"
@@ -140,6 +141,15 @@ static bool name_page(const char *name)
 	return false;
 }
 
+static int complete(int nr_words, char **words)
+{
+	const struct cli_usage *usages[CLI_NR(commands)];
+
+	for (size_t i = 0; i < CLI_NR(commands); i++)
+		usages[i] = commands[i].usage;
+	return cli_complete(usages, CLI_NR(commands), nr_words, words);
+}
+
 static int help(int argc, char **argv)
 {
 	static const char prefix[] = "perch-"; /* of the names of manual pages */
@@ -151,6 +161,8 @@ static int help(int argc, char **argv)
 		overview(stdout);
 		return 0;
 	}
+	if (!strcmp(argv[1], "--complete"))
+		return complete(argc - 2, argv + 2);
 	name = is_help_option(argv[1]) ? help_usage.name : argv[1];
 	if (!strncmp(name, prefix, strlen(prefix)))
 		name += strlen(prefix);

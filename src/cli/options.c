@@ -155,12 +155,10 @@ __attribute__((noreturn)) static void refuse_without_similar(const struct parser
 static void parse_short_options(struct parser *parser, const char *word)
 {
 	for (const char *letter = word + 1; *letter; letter++) {
-		const struct cli_option *option = NULL;
+		const struct cli_option *option =
+			cli_options_find_letter(parser->options, parser->nr, *letter);
 		char shown[3] = { '-', *letter, 0 };
 
-		for (size_t i = 0; i < parser->nr && !option; i++)
-			if (parser->options[i].letter == *letter)
-				option = &parser->options[i];
 		if (!option && *letter == 'h')
 			print_help_and_exit(parser);
 		if (!option)
@@ -177,73 +175,10 @@ static void parse_short_options(struct parser *parser, const char *word)
 	}
 }
 
-/* The forms of a long name, in the order in which they are looked for. */
-enum form {
-	FORM_NAME,     /* --name */
-	FORM_NEGATED,  /* --no-name */
-	FORM_POSITIVE, /* --name of an option that is called no-name */
-	FORM_TWICE,    /* --no-no-name */
-	NR_FORMS,
-};
-
-static bool begins_with_no(const char *name)
-{
-	return !strncmp(name, "no-", 3);
-}
-
-/* Returns the rest of the option's name after a word of this form; NULL if it has another name. */
-static const char *rest_of_name(const struct cli_option *option, enum form form, const char *word,
-				size_t length)
-{
-	const char *name = option->name;
-
-	if (!name || (form == FORM_POSITIVE && !begins_with_no(name)))
-		return NULL;
-	if (form == FORM_POSITIVE)
-		name += 3;
-	for (int no = form == FORM_NEGATED ? 1 : form == FORM_TWICE ? 2 : 0; no; no--) {
-		if (length < 4 || !begins_with_no(word))
-			return NULL;
-		word += 3;
-		length -= 3;
-	}
-	return strncmp(name, word, length) ? NULL : name + length;
-}
-
-/*
- * Finds an option by its long name or an unambiguous prefix of it. A whole name of any form comes
- * before the prefixes: --buildid is the positive form of --no-buildid, not a prefix of
- * --buildid-mmap.
- */
-static const struct cli_option *find_long(const struct parser *parser, const char *name,
-					  size_t length, bool *negated)
-{
-	for (int prefixes = 0; prefixes < 2; prefixes++)
-		for (enum form form = 0; form < NR_FORMS; form++) {
-			const struct cli_option *found = NULL;
-
-			for (size_t i = 0; i < parser->nr; i++) {
-				const struct cli_option *option = &parser->options[i];
-				const char *rest = rest_of_name(option, form, name, length);
-
-				if (!rest || (*rest && !prefixes))
-					continue;
-				if (found)
-					refuse(parser, "'--%.*s' is ambiguous: --%s or --%s",
-					       (int)length, name, found->name, option->name);
-				found = option;
-			}
-			*negated = form == FORM_NEGATED || form == FORM_POSITIVE;
-			if (found)
-				return found;
-		}
-	return NULL;
-}
-
 /* Refuses --no-name or --name if perf has the other one, which the command does not have. */
 static void refuse_opposite(const struct parser *parser, const char *name, size_t length)
 {
-	bool no = length > 3 && begins_with_no(name);
+	bool no = length > 3 && cli_begins_with_no(name);
 	char other[64];
 
 	snprintf(other, sizeof(other), "--%s%.*s", no ? "" : "no-", (int)length - (no ? 3 : 0),
@@ -257,7 +192,7 @@ static void refuse_opposite(const struct parser *parser, const char *name, size_
 __attribute__((noreturn)) static void refuse_unknown(const struct parser *parser, const char *name,
 						     size_t length)
 {
-	const char *no = length > 3 && begins_with_no(name) ? "no-" : "";
+	const char *no = length > 3 && cli_begins_with_no(name) ? "no-" : "";
 	unsigned least = length < 5 ? 2 : 3;
 	const char *found = NULL;
 	char word[64];
@@ -293,12 +228,17 @@ static void parse_long(struct parser *parser, const char *word)
 	const char *name = word + 2;
 	const char *equals = strchr(name, '=');
 	size_t length = equals ? (size_t)(equals - name) : strlen(name);
-	const struct cli_option *option;
+	const struct cli_option *option, *other = NULL;
 	bool negated = false;
 
 	if (length == 4 && !strncmp(name, "help", 4))
 		print_help_and_exit(parser);
-	option = length ? find_long(parser, name, length, &negated) : NULL;
+	option = length ? cli_options_find_long(parser->options, parser->nr, name, length, &negated,
+						&other)
+			: NULL;
+	if (other)
+		refuse(parser, "'--%.*s' is ambiguous: --%s or --%s", (int)length, name,
+		       option->name, other->name);
 	if (!option)
 		refuse_unknown(parser, name, length);
 	if (!option->argument || negated) {

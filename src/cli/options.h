@@ -20,7 +20,7 @@ enum cli_kind {
 	CLI_STRING,  /* const char * */
 	CLI_NUMBER,  /* uint64_t: decimal or 0x hex */
 	CLI_WORD,    /* an enum: the value of one of .words; --no-name sets 0, the default */
-	CLI_BITS,    /* uint64_t: the values of a list of .words are added */
+	CLI_BITS,    /* uint64_t: the values of a list of .words, with commas, are added */
 	CLI_PERCENT, /* double: from 0 to 100 */
 	CLI_IGNORED, /* nothing is set: it is always so, or has no effect here */
 };
@@ -127,11 +127,24 @@ enum { CLI_MAX_OPTIONS = 128 }; /* of a command */
 /* Copies the rows of a table and of the tables in it, without rows that stand for tables. Returns
  * their number. */
 size_t cli_options_list(const struct cli_option *table, struct cli_option options[CLI_MAX_OPTIONS]);
+/*
+ * Finds an option by its long name or an unambiguous prefix of it, of this length and without
+ * dashes. A whole name of any form comes before the prefixes: --buildid is the positive form of
+ * --no-buildid, not a prefix of --buildid-mmap. *other is another option with the prefix, or NULL.
+ */
+const struct cli_option *cli_options_find_long(const struct cli_option *options, size_t nr,
+					       const char *name, size_t length, bool *negated,
+					       const struct cli_option **other);
+const struct cli_option *cli_options_find_letter(const struct cli_option *options, size_t nr,
+						 char letter);
+bool cli_begins_with_no(const char *name); /* with "no-" */
 /* Stores "a, b or c". mark: with "(default)" behind the word that --no-name sets. */
 void cli_options_put_words(const struct cli_word *words, bool mark, char *list, size_t size);
 /* Prints what --help prints. */
 void cli_options_print_help(const struct cli_usage *usage, const struct cli_option *options,
 			    size_t nr);
+/* Finds a word of this length, in any case. Returns NULL if there is none. */
+const struct cli_word *cli_word_find(const struct cli_word *words, const char *text, size_t length);
 /*
  * Finds the word, or of CLI_BITS the words, of an argument. Returns 0 and the value; or
  * CLI_EXIT_USAGE after it has printed the words, and the most similar one.

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What is read from a table of options: its rows with those of shared tables, the help, words. */
+/*
+ * What is read from a table of options: its rows and those of shared tables, their names, the help,
+ * words.
+ */
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/edit_distance.h"
 #include "options.h"
@@ -45,6 +49,74 @@ size_t cli_options_list(const struct cli_option *table, struct cli_option option
 	return nr;
 }
 
+/* The forms of a long name, in the order in which they are looked for. */
+enum form {
+	FORM_NAME,     /* --name */
+	FORM_NEGATED,  /* --no-name */
+	FORM_POSITIVE, /* --name of an option that is called no-name */
+	FORM_TWICE,    /* --no-no-name */
+	NR_FORMS,
+};
+
+bool cli_begins_with_no(const char *name)
+{
+	return !strncmp(name, "no-", 3);
+}
+
+/* Returns the rest of the option's name after a word of this form; NULL if it has another name. */
+static const char *rest_of_name(const struct cli_option *option, enum form form, const char *word,
+				size_t length)
+{
+	const char *name = option->name;
+
+	if (!name || (form == FORM_POSITIVE && !cli_begins_with_no(name)))
+		return NULL;
+	if (form == FORM_POSITIVE)
+		name += 3;
+	for (int no = form == FORM_NEGATED ? 1 : form == FORM_TWICE ? 2 : 0; no; no--) {
+		if (length < 4 || !cli_begins_with_no(word))
+			return NULL;
+		word += 3;
+		length -= 3;
+	}
+	return strncmp(name, word, length) ? NULL : name + length;
+}
+
+const struct cli_option *cli_options_find_long(const struct cli_option *options, size_t nr,
+					       const char *name, size_t length, bool *negated,
+					       const struct cli_option **other)
+{
+	*other = NULL;
+	for (int prefixes = 0; prefixes < 2; prefixes++)
+		for (enum form form = 0; form < NR_FORMS; form++) {
+			const struct cli_option *found = NULL;
+
+			for (size_t i = 0; i < nr && !*other; i++) {
+				const char *rest = rest_of_name(&options[i], form, name, length);
+
+				if (!rest || (*rest && !prefixes))
+					continue;
+				if (found)
+					*other = &options[i];
+				else
+					found = &options[i];
+			}
+			*negated = form == FORM_NEGATED || form == FORM_POSITIVE;
+			if (found)
+				return found;
+		}
+	return NULL;
+}
+
+const struct cli_option *cli_options_find_letter(const struct cli_option *options, size_t nr,
+						 char letter)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (options[i].letter == letter)
+			return &options[i];
+	return NULL;
+}
+
 /* True if a word is the first one of its value: the others are its aliases. */
 static bool is_listed(const struct cli_word *words, const struct cli_word *word)
 {
@@ -75,7 +147,7 @@ void cli_options_put_words(const struct cli_word *words, bool mark, char *list, 
 static int refuse_word(const char *command, const struct cli_option *option, const char *word)
 {
 	const char *similar = NULL;
-	unsigned least = strlen(word) < 5 ? 2 : 3;
+	unsigned least = !*word ? 0 : strlen(word) < 5 ? 2 : 3;
 	char list[512], shown[3] = { '-', option->letter, 0 };
 
 	for (const struct cli_word *listed = option->words; listed->name; listed++) {
@@ -93,6 +165,14 @@ static int refuse_word(const char *command, const struct cli_option *option, con
 			       similar ? "?" : "");
 }
 
+const struct cli_word *cli_word_find(const struct cli_word *words, const char *text, size_t length)
+{
+	for (; words->name; words++)
+		if (strlen(words->name) == length && !strncasecmp(words->name, text, length))
+			return words;
+	return NULL;
+}
+
 int cli_options_find_words(const char *command, const struct cli_option *option, const char *text,
 			   uint64_t *value)
 {
@@ -100,15 +180,13 @@ int cli_options_find_words(const char *command, const struct cli_option *option,
 
 	for (*value = 0;; list++) {
 		size_t length = option->kind == CLI_BITS ? strcspn(list, ",") : strlen(list);
-		const struct cli_word *listed = option->words;
+		const struct cli_word *found = cli_word_find(option->words, list, length);
 		char word[64];
 
 		snprintf(word, sizeof(word), "%.*s", (int)length, list);
-		while (listed->name && strcmp(listed->name, word))
-			listed++;
-		if (!listed->name)
+		if (!found)
 			return refuse_word(command, option, word);
-		*value |= listed->value;
+		*value |= found->value;
 		list += length;
 		if (!*list)
 			return 0;

@@ -77,4 +77,7 @@ try "the installed command runs without LD_LIBRARY_PATH" \
 	env -u LD_LIBRARY_PATH "$work/root$prefix/bin/perch" --version
 ! ldd "$work/root$prefix/bin/perch" | grep -q libperch >"$work/log"
 report $? "the installed command does not link with the shared libperch"
+for file in bash-completion/completions/perch zsh/site-functions/_perch fish/vendor_completions.d/perch.fish; do
+	try "$file is installed" test -s "$work/root$prefix/share/$file"
+done
 exit $status

@@ -4,6 +4,7 @@
  * own:
  *
  *	record.c		starts the program and the recording, ends both
+ *	record_defaults.c	the user's defaults of call chains
  *	record_options.c	the command line -> struct record_options
  *	  record_arguments.c	  arguments of single options
  *	record_loop.c		waits for data, signals and times
@@ -11,7 +12,6 @@
  *	record_open.c		struct record_plan -> the recorder
  *	record_plan.c		struct record_options -> struct record_plan
  *	record_cache.c		the file -> the build id cache
- *	record_defaults.c	the user's defaults of call chains
  */
 #ifndef PERCH_CLI_RECORD_H
 #define PERCH_CLI_RECORD_H
@@ -182,8 +182,12 @@ void record_clear_options(struct record_options *options);
 extern const struct cli_option record_event_options[];
 int record_set_default_call_graph(const struct cli_given *given);
 
-/* ---- record_arguments.c: each sets members of a struct record_options ---- */
+/* ---- record_arguments.c: words, and functions that set members of a struct record_options ---- */
 
+#define RECORD_DEFER 0x100 /* in the value of a word of --call-graph: defer_chains */
+extern const struct cli_word record_call_graphs[], record_clocks[], record_branch_kinds[];
+/* The registers that every event can sample on this machine; their values are bits of a mask. */
+const struct cli_word *record_registers(void);
 int record_set_call_graph(const struct cli_given *given);
 
 /* ---- record_defaults.c ---- */

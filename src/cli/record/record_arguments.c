@@ -13,120 +13,70 @@
 
 #include "record.h"
 
-/* Calls take() with each word of a list until it fails. take() prints its errors.
- */
-static int each_word(const char *command, const char *option, const char *list,
-		     int (*take)(const char *command, const char *word, uint64_t *mask),
-		     uint64_t *mask)
-{
-	const char *whole = list;
-	char word[64];
+const struct cli_word record_clocks[] = {
+	{ "monotonic", CLOCK_MONOTONIC },
+	{ "mono", CLOCK_MONOTONIC },
+	{ "monotonic_raw", CLOCK_MONOTONIC_RAW },
+	{ "raw", CLOCK_MONOTONIC_RAW },
+	{ "realtime", CLOCK_REALTIME },
+	{ "real", CLOCK_REALTIME },
+	{ "boottime", CLOCK_BOOTTIME },
+	{ "boot", CLOCK_BOOTTIME },
+	{ "tai", CLOCK_TAI },
+	{ 0 },
+};
 
-	for (;;) {
-		size_t length = strcspn(list, ",");
-
-		snprintf(word, sizeof(word), "%.*s",
-			 (int)(length < sizeof(word) ? length : sizeof(word) - 1), list);
-		if (!length || length >= sizeof(word)) {
-			cli_usage_error(command, "%s %s: %s word in the list", option, whole,
-					length ? "too long a" : "an empty");
-			return -EINVAL;
-		}
-		if (take(command, word, mask) < 0)
-			return -EINVAL;
-		if (!list[length])
-			return 0;
-		list += length + 1;
-	}
-}
-
+/* As in perf, a clock may have the prefix CLOCK_, or be a number. */
 int record_set_clock(const struct cli_given *given)
 {
-	static const struct {
-		const char *name;
-		int32_t clock;
-	} clocks[] = {
-		{ "monotonic", CLOCK_MONOTONIC },
-		{ "mono", CLOCK_MONOTONIC },
-		{ "monotonic_raw", CLOCK_MONOTONIC_RAW },
-		{ "raw", CLOCK_MONOTONIC_RAW },
-		{ "realtime", CLOCK_REALTIME },
-		{ "real", CLOCK_REALTIME },
-		{ "boottime", CLOCK_BOOTTIME },
-		{ "boot", CLOCK_BOOTTIME },
-		{ "tai", CLOCK_TAI },
-	};
 	struct record_options *options = given->state;
 	const char *text = given->text;
+	uint64_t value;
 	char *end;
 	long number;
 
 	options->use_clock = !given->negated;
 	if (given->negated)
 		return 0;
-	if (!strncasecmp(text, "CLOCK_", 6))
-		text += 6;
-	for (size_t i = 0; i < CLI_NR(clocks); i++)
-		if (!strcasecmp(text, clocks[i].name)) {
-			options->clock = clocks[i].clock;
-			return 0;
-		}
 	errno = 0;
 	number = strtol(text, &end, 10);
-	for (size_t i = 0; !errno && end != text && !*end && i < CLI_NR(clocks); i++)
-		if (number == clocks[i].clock) {
-			options->clock = clocks[i].clock;
+	for (const struct cli_word *clock = record_clocks; clock->name; clock++)
+		if (!errno && end != text && !*end && number == (long)clock->value) {
+			options->clock = (int32_t)number;
 			return 0;
 		}
-	cli_usage_error(
-		options->command,
-		"-k %s is not a clock: use monotonic, monotonic_raw, realtime, boottime, tai, or a "
-		"number of one of them",
-		text);
-	return -EINVAL;
+	if (!strncasecmp(text, "CLOCK_", 6))
+		text += 6;
+	if (cli_options_find_words(given->command, given->option, text, &value))
+		return -EINVAL;
+	options->clock = (int32_t)value;
+	return 0;
 }
 
 /* The names are perf's. */
-static int add_branch(const char *command, const char *word, uint64_t *mask)
-{
-	static const struct {
-		const char *name;
-		uint64_t bits;
-	} types[] = {
-		{ "u", PERCH_SAMPLE_BRANCH_USER },
-		{ "k", PERCH_SAMPLE_BRANCH_KERNEL },
-		{ "hv", PERCH_SAMPLE_BRANCH_HV },
-		{ "any", PERCH_SAMPLE_BRANCH_ANY },
-		{ "any_call", PERCH_SAMPLE_BRANCH_ANY_CALL },
-		{ "any_ret", PERCH_SAMPLE_BRANCH_ANY_RETURN },
-		{ "ind_call", PERCH_SAMPLE_BRANCH_IND_CALL },
-		{ "ind_jmp", PERCH_SAMPLE_BRANCH_IND_JUMP },
-		{ "call", PERCH_SAMPLE_BRANCH_CALL },
-		{ "cond", PERCH_SAMPLE_BRANCH_COND },
-		{ "in_tx", PERCH_SAMPLE_BRANCH_IN_TX },
-		{ "no_tx", PERCH_SAMPLE_BRANCH_NO_TX },
-		{ "abort_tx", PERCH_SAMPLE_BRANCH_ABORT_TX },
-		{ "save_type", PERCH_SAMPLE_BRANCH_TYPE_SAVE },
-		{ "stack", PERCH_SAMPLE_BRANCH_CALL_STACK },
-		{ "hw_index", PERCH_SAMPLE_BRANCH_HW_INDEX },
-		{ "priv", PERCH_SAMPLE_BRANCH_PRIV_SAVE },
-		{ "no_flags", PERCH_SAMPLE_BRANCH_NO_FLAGS },
-		{ "no_cycles", PERCH_SAMPLE_BRANCH_NO_CYCLES },
-		{ "counter", PERCH_SAMPLE_BRANCH_COUNTERS },
-	};
-
-	for (size_t i = 0; i < CLI_NR(types); i++)
-		if (!strcmp(word, types[i].name)) {
-			*mask |= types[i].bits;
-			return 0;
-		}
-	cli_usage_error(
-		command,
-		"no branch type '%s': use any, any_call, any_ret, ind_call, ind_jmp, call, cond, in_tx, "
-		"no_tx, abort_tx, stack, and u, k, hv, save_type, priv, hw_index, no_flags, no_cycles, counter",
-		word);
-	return -EINVAL;
-}
+const struct cli_word record_branch_kinds[] = {
+	{ "any", PERCH_SAMPLE_BRANCH_ANY },
+	{ "any_call", PERCH_SAMPLE_BRANCH_ANY_CALL },
+	{ "any_ret", PERCH_SAMPLE_BRANCH_ANY_RETURN },
+	{ "ind_call", PERCH_SAMPLE_BRANCH_IND_CALL },
+	{ "ind_jmp", PERCH_SAMPLE_BRANCH_IND_JUMP },
+	{ "call", PERCH_SAMPLE_BRANCH_CALL },
+	{ "cond", PERCH_SAMPLE_BRANCH_COND },
+	{ "in_tx", PERCH_SAMPLE_BRANCH_IN_TX },
+	{ "no_tx", PERCH_SAMPLE_BRANCH_NO_TX },
+	{ "abort_tx", PERCH_SAMPLE_BRANCH_ABORT_TX },
+	{ "stack", PERCH_SAMPLE_BRANCH_CALL_STACK },
+	{ "u", PERCH_SAMPLE_BRANCH_USER },
+	{ "k", PERCH_SAMPLE_BRANCH_KERNEL },
+	{ "hv", PERCH_SAMPLE_BRANCH_HV },
+	{ "save_type", PERCH_SAMPLE_BRANCH_TYPE_SAVE },
+	{ "priv", PERCH_SAMPLE_BRANCH_PRIV_SAVE },
+	{ "hw_index", PERCH_SAMPLE_BRANCH_HW_INDEX },
+	{ "no_flags", PERCH_SAMPLE_BRANCH_NO_FLAGS },
+	{ "no_cycles", PERCH_SAMPLE_BRANCH_NO_CYCLES },
+	{ "counter", PERCH_SAMPLE_BRANCH_COUNTERS },
+	{ 0 },
+};
 
 int record_set_branches(const struct cli_given *given)
 {
@@ -136,12 +86,8 @@ int record_set_branches(const struct cli_given *given)
 				   PERCH_SAMPLE_BRANCH_COUNTERS;
 	struct record_options *options = given->state;
 
-	options->branches = 0;
-	if (given->negated)
-		return 0;
-	if (each_word(options->command, "-j", given->text, add_branch, &options->branches) < 0)
-		return -EINVAL;
-	if (!(options->branches & ~not_types))
+	options->branches = given->value;
+	if (given->value && !(given->value & ~not_types))
 		options->branches |= PERCH_SAMPLE_BRANCH_ANY; /* "u": any branch in user space */
 	return 0;
 }
@@ -187,75 +133,63 @@ static const char *register_name(unsigned int number)
 	return perch_register_name(perch_arch_here(), number);
 }
 
-static uint64_t all_registers(void)
+const struct cli_word *record_registers(void)
 {
-	uint64_t mask = 0;
+	static struct cli_word words[64 + 1];
+	size_t nr = 0;
 
-	for (unsigned int i = 0; i < 64; i++)
-		if (register_name(i))
-			mask |= 1ull << i;
-	return mask;
-}
-
-static int add_register(const char *command, const char *word, uint64_t *mask)
-{
+	if (words[0].name)
+		return words;
 	for (unsigned int i = 0; i < 64; i++) {
 		const char *name = register_name(i);
 
-		if (name && !strcasecmp(word, name)) {
-			*mask |= 1ull << i;
-			return 0;
-		}
+		if (name)
+			words[nr++] = (struct cli_word){ name, UINT64_C(1) << i };
 	}
-	cli_usage_error(command,
-			"no register '%s': -I? and --user-regs=? list those of this machine", word);
-	return -EINVAL;
+	return words;
 }
 
 __attribute__((noreturn)) static void list_registers(void)
 {
 	fputs("available registers:", stdout);
-	for (unsigned int i = 0; i < 64; i++) {
-		const char *name = register_name(i);
-
-		if (!name)
-			continue;
+	for (const struct cli_word *word = record_registers(); word->name; word++) {
 		putchar(' ');
-		while (*name)
-			putchar(toupper((unsigned char)*name++));
+		for (const char *letter = word->name; *letter; letter++)
+			putchar(toupper((unsigned char)*letter));
 	}
 	putchar('\n');
 	exit(fflush(stdout) ? CLI_EXIT_FAILURE : 0);
 }
 
-/* Parses names such as "ax,ip", or a mask such as 0x101. text NULL is all registers. */
-static int set_registers(const struct record_options *options, uint64_t *mask, const char *option,
-			 const char *text, bool negated)
+/* Parses names such as "ax,ip", or a mask such as 0x101. No text is all registers. */
+static int set_registers(const struct cli_given *given, uint64_t *mask)
 {
+	const char *text = given->text;
 	char *end;
 
 	*mask = 0;
-	if (negated)
+	if (given->negated)
 		return 0;
 	if (text && !strcmp(text, "?"))
 		list_registers();
-	if (!all_registers()) {
-		cli_usage_error(options->command,
-				"%s: this version does not have the registers of this architecture",
-				option);
+	if (!given->option->words->name) {
+		cli_usage_error(
+			given->command,
+			"--%s: this version does not have the registers of this architecture",
+			given->option->name);
 		return -EINVAL;
 	}
-	if (!text) {
-		*mask = all_registers();
+	for (const struct cli_word *word = given->option->words; word->name && !text; word++)
+		*mask |= word->value;
+	if (!text)
 		return 0;
-	}
 	if (strncmp(text, "0x", 2))
-		return each_word(options->command, option, text, add_register, mask);
+		return cli_options_find_words(given->command, given->option, text, mask);
 	errno = 0;
 	*mask = strtoull(text, &end, 16);
 	if (!errno && !*end && *mask)
 		return 0;
-	cli_usage_error(options->command, "%s %s: not a register mask", option, text);
+	cli_usage_error(given->command, "--%s %s: not a register mask", given->option->name, text);
 	return -EINVAL;
 }
 
@@ -263,16 +197,14 @@ int record_set_user_registers(const struct cli_given *given)
 {
 	struct record_options *options = given->state;
 
-	return set_registers(options, &options->regs_user, "--user-regs", given->text,
-			     given->negated);
+	return set_registers(given, &options->regs_user);
 }
 
 int record_set_intr_registers(const struct cli_given *given)
 {
 	struct record_options *options = given->state;
 
-	return set_registers(options, &options->regs_intr, "--intr-regs", given->text,
-			     given->negated);
+	return set_registers(given, &options->regs_intr);
 }
 
 static int delay_error(const struct record_options *options, const char *text)
@@ -440,57 +372,38 @@ int record_set_max_files(const struct cli_given *given)
 	return -EINVAL;
 }
 
-/*
- * Parses "fp", "fp,defer", "dwarf", "dwarf,SIZE", "lbr" or "no". SIZE is the number of stack bytes
- * to copy.
- */
+const struct cli_word record_call_graphs[] = {
+	{ "fp", PERCH_CALL_GRAPH_FP },	     { "fp,defer", PERCH_CALL_GRAPH_FP | RECORD_DEFER },
+	{ "dwarf", PERCH_CALL_GRAPH_DWARF }, { "lbr", PERCH_CALL_GRAPH_LBR },
+	{ "no", PERCH_CALL_GRAPH_UNSET },    { 0 },
+};
+
+/* Parses a word, or "dwarf,SIZE". SIZE is the number of stack bytes to copy. */
 int record_set_call_graph(const struct cli_given *given)
 {
-	static const struct {
-		const char *name;
-		enum perch_call_graph_mode mode;
-	} modes[] = {
-		{ "fp", PERCH_CALL_GRAPH_FP },
-		{ "dwarf", PERCH_CALL_GRAPH_DWARF },
-		{ "lbr", PERCH_CALL_GRAPH_LBR },
-		{ "no", PERCH_CALL_GRAPH_UNSET },
-	};
 	struct record_options *options = given->state;
-	const char *text = given->text;
-	const char *comma = text ? strchr(text, ',') : NULL;
-	size_t length = comma ? (size_t)(comma - text) : text ? strlen(text) : 0;
-	uint64_t bytes = 0;
+	const char *comma = given->text ? strchr(given->text, ',') : NULL;
+	uint64_t value = PERCH_CALL_GRAPH_UNSET, bytes = 0;
+	char mode[64];
 	bool unit;
 
-	options->call_graph = given->negated ? PERCH_CALL_GRAPH_UNSET : PERCH_CALL_GRAPH_FP;
+	snprintf(mode, sizeof(mode), "%.*s", comma ? (int)(comma - given->text) : -1,
+		 given->text ? given->text : "");
+	if (!given->negated && cli_options_find_words(given->command, given->option, mode, &value))
+		return -EINVAL;
+	options->call_graph = (enum perch_call_graph_mode)value;
 	options->stack_bytes = options->default_stack_bytes;
 	options->rounded_stack = false;
-	options->defer_chains = false;
-	for (size_t i = 0; text && !given->negated; i++) {
-		if (i == CLI_NR(modes)) {
-			cli_usage_error(options->command,
-					"--call-graph %s: use fp[,defer], dwarf[,SIZE], lbr or no",
-					text);
-			return -EINVAL;
-		}
-		if (strlen(modes[i].name) != length || strncmp(modes[i].name, text, length))
-			continue;
-		options->call_graph = modes[i].mode;
-		break;
-	}
-	if (!comma)
+	options->defer_chains = value == PERCH_CALL_GRAPH_FP && comma && !strcmp(comma, ",defer");
+	if (!comma || options->defer_chains)
 		return 0;
-	options->defer_chains = options->call_graph == PERCH_CALL_GRAPH_FP &&
-				!strcmp(comma, ",defer");
-	if (options->defer_chains)
-		return 0;
-	if (options->call_graph != PERCH_CALL_GRAPH_DWARF ||
-	    parse_size(comma + 1, &bytes, &unit) < 0 || !bytes || bytes > 65528) {
+	if (value != PERCH_CALL_GRAPH_DWARF || parse_size(comma + 1, &bytes, &unit) < 0 || !bytes ||
+	    bytes > 65528) {
 		cli_usage_error(
 			options->command,
 			"--call-graph %s: only dwarf has a size, from 1 to 65528 bytes of stack, "
 			"and only fp has defer",
-			text);
+			given->text);
 		return -EINVAL;
 	}
 	options->stack_bytes = (bytes + 7) & ~7u; /* as perf does */

@@ -8,21 +8,12 @@
 
 static bool set_mode(struct record_options *options, const char *value)
 {
-	static const struct {
-		const char *name;
-		enum perch_call_graph_mode mode;
-	} modes[] = {
-		{ "fp", PERCH_CALL_GRAPH_FP },
-		{ "dwarf", PERCH_CALL_GRAPH_DWARF },
-		{ "lbr", PERCH_CALL_GRAPH_LBR },
-	};
+	const struct cli_word *word = cli_word_find(record_call_graphs, value, strlen(value));
 
-	for (size_t i = 0; i < CLI_NR(modes); i++)
-		if (!strcmp(value, modes[i].name)) {
-			options->default_mode = modes[i].mode;
-			return true;
-		}
-	return false;
+	if (!word || word->value == PERCH_CALL_GRAPH_UNSET || word->value & RECORD_DEFER)
+		return false;
+	options->default_mode = (enum perch_call_graph_mode)word->value;
+	return true;
 }
 
 static bool set_dump_size(struct record_options *options, const char *value)

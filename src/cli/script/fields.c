@@ -126,6 +126,11 @@ const struct script_field *script_field_at(uint64_t field)
 	return NULL;
 }
 
+const struct script_field *script_field_get(size_t index)
+{
+	return index < CLI_NR(table) ? &table[index] : NULL;
+}
+
 /* ---- the parser ---- */
 
 static bool is_word(const char *name, const char *word, size_t length)

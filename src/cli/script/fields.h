@@ -110,5 +110,7 @@ uint64_t script_fields_of(const struct script_choice *choice, enum script_type t
 uint64_t script_fields_invalid(enum script_type type);
 /* Returns the row of a field. */
 const struct script_field *script_field_at(uint64_t field);
+/* Returns a row by its index, or NULL behind the last one. */
+const struct script_field *script_field_get(size_t index);
 
 #endif

@@ -13,20 +13,17 @@
 /* Returns the length of the words that say how call chains are recorded: 0 without them. */
 static size_t mode_length(const char *text)
 {
-	static const char *const modes[] = { "fp", "dwarf", "lbr", "no" };
 	size_t length = strcspn(text, ",");
+	const struct cli_word *mode = cli_word_find(record_call_graphs, text, length);
 
-	for (size_t i = 0; i < CLI_NR(modes); i++) {
-		if (strlen(modes[i]) != length || strncmp(text, modes[i], length))
-			continue;
-		/* the size of stacks */
-		if (!strcmp(modes[i], "dwarf") && text[length] == ',' &&
-		    strspn(text + length + 1, "0123456789") == strcspn(text + length + 1, ",") &&
-		    text[length + 1])
-			length += 1 + strcspn(text + length + 1, ",");
-		return length;
-	}
-	return 0;
+	if (!mode)
+		return 0;
+	/* the size of stacks */
+	if (mode->value == PERCH_CALL_GRAPH_DWARF && text[length] == ',' &&
+	    strspn(text + length + 1, "0123456789") == strcspn(text + length + 1, ",") &&
+	    text[length + 1])
+		length += 1 + strcspn(text + length + 1, ",");
+	return length;
 }
 
 /* As in perf: how call chains are recorded, then how they are printed. */
@@ -90,6 +87,7 @@ static int check_top(struct top *top)
 static const struct cli_option options[] = {
 	CLI_ROW(.table = record_event_options, .at = AT(record)),
 	CLI_ROW(.name = "call-graph", .argument = "MODE[,SHAPE...]", .set = set_call_graph,
+		.words = record_call_graphs, .open = true,
 		.help = "call chains: fp, dwarf[,SIZE] or lbr, then as -g of perch report"),
 	CLI_ROW(.letter = 'd', .name = "delay", .argument = "SECONDS", SETS(delay),
 		.help = "time between refreshes (2)"),
