@@ -363,7 +363,7 @@ struct archive {
 
 static const struct cli_option options[] = {
 	CLI_ROW(.table = cli_input_options, .at = AT(input)),
-	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(output),
+	CLI_ROW(.letter = 'o', .name = "output", .argument = "ARCHIVE", SETS(output),
 		.help = "the archive; its suffix chooses the compression (FILE.tar.bz2)"),
 	CLI_ROW(.name = "unpack", SETS(unpacks),
 		.help = "add the files of an archive to the build id cache"),
