@@ -188,6 +188,28 @@ PERCH_API int perch_writer_append(struct perch_writer *writer, const struct iove
 				  struct perch_error *err);
 
 /**
+ * Compresses the records that are appended from now on, by zstd. The file has the feature
+ * COMPRESSED, with the level and the ratio.
+ *
+ * What a call of perch_writer_append() has appended can be decompressed at once, so the file is as
+ * readable as before if the program is killed. After a failure to write, records are appended as
+ * they are. Do not append records that other bytes follow (AUXTRACE).
+ *
+ * perf reads COMPRESSED from Linux 5.2 on, and COMPRESSED2, which newer versions write, from 6.16
+ * on. Both have a multiple of 8 bytes here.
+ *
+ * @param writer    the writer, before the first record. NULL: only checks that records can be
+ *                  compressed.
+ * @param level     from 1 (fast) to 22 (small); from 20 on it needs some hundred MB of memory
+ * @param type      PERCH_RECORD_COMPRESSED or PERCH_RECORD_COMPRESSED2
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOTSUP  the library was built without libzstd
+ */
+PERCH_API int perch_writer_compress(struct perch_writer *writer, int level,
+				    enum perch_file_record type, struct perch_error *err);
+
+/**
  * Sets the bytes of a feature. perch_writer_close() writes them.
  *
  * @param writer    the writer
@@ -259,8 +281,11 @@ PERCH_API int perch_writer_add_build_id(struct perch_writer *writer, uint16_t mi
 					const uint8_t *build_id, size_t size, const char *path,
 					struct perch_error *err);
 
-/** Returns the number of bytes of records that the file has. */
+/** Returns the number of bytes of records that the file has, as they are compressed. */
 PERCH_API uint64_t perch_writer_size(const struct perch_writer *writer);
+
+/** Returns the number of bytes of records that the file has, before they were compressed. */
+PERCH_API uint64_t perch_writer_record_bytes(const struct perch_writer *writer);
 
 /**
  * Writes the features, closes the file and frees the writer, also after a failure.
@@ -302,8 +327,8 @@ struct perch_reader_damage {
 	uint32_t missing_files;
 	/** The recorder did not close the file: it has no features. */
 	bool unfinished;
-	/** The limit of decompressed bytes was reached: 64 MiB plus 64 times the file's size. The
-	 * rest is part of corrupt_bytes. */
+	/** The limit of decompressed bytes was reached: 64 MiB plus 2048 times the file's size, or
+	 * 256 MiB plus 64 times its size in memory at once. The rest is part of corrupt_bytes. */
 	bool too_large;
 	/** PERCH_ORDER_TIME: records that were delivered after a newer record, because the rounds
 	 * in the file are wrong. */

@@ -106,6 +106,13 @@ struct perch_recorder_options {
 	perch_recorder_sink *sink;
 	void *context; /**< passed to .sink */
 
+	/** Records of .path and .fd are compressed: see perch_writer_compress(), which has the
+	 * levels. 0: they are not. */
+	int compression_level;
+	/** By records of the type COMPRESSED2, which perf reads from 6.16 on, instead of
+	 * COMPRESSED, which each perf from 5.2 on reads. */
+	bool compressed2;
+
 	/** The recording is several files. Each begins with the mappings, names and tasks before
 	 * it, so it is complete. */
 	bool several;
@@ -168,8 +175,11 @@ struct perch_recorder_stats {
 	uint64_t denied_pid;	    /**< one of them */
 	/** The last file that has ended; valid until the next one ends. NULL: none, or no file. */
 	const char *path;
-	bool open;	      /**< a file is open */
-	uint64_t reserved[8]; /**< for members of later versions */
+	bool open; /**< a file is open */
+	/** Bytes of the records of the file that is open, or that ended last, before they were
+	 * compressed. */
+	uint64_t record_bytes;
+	uint64_t reserved[7]; /**< for members of later versions */
 };
 
 /** What a recording may lack because it could not be read. */

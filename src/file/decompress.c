@@ -11,14 +11,15 @@
 
 #define HEADER_BYTES   8u
 #define FIRST_CAPACITY (1u << 20) /* of the output */
-/* The limit of the output: MIN_OUTPUT + MAX_RATIO * size of the file */
-#define MIN_OUTPUT (64u << 20)
-#define MAX_RATIO  64u
-
-bool perch__is_compressed(uint32_t type)
-{
-	return type == PERCH_RECORD_COMPRESSED || type == PERCH_RECORD_COMPRESSED2;
-}
+/*
+ * The limit of the output is MIN_OUTPUT + MAX_RATIO * size of the file. Copies of a stack that
+ * seldom changes have a ratio of up to 900. Of that, MIN_MEMORY + MAX_MEMORY_RATIO * size may be in
+ * memory at once.
+ */
+#define MIN_OUTPUT	 (64u << 20)
+#define MAX_RATIO	 2048u
+#define MIN_MEMORY	 (256u << 20)
+#define MAX_MEMORY_RATIO 64u
 
 #ifdef PERCH_HAVE_ZSTD
 
@@ -106,6 +107,7 @@ static int decompress(struct perch_reader *reader, struct perch__decompressor *d
 		      ZSTD_inBuffer *in, uint64_t *end)
 {
 	uint64_t most = MIN_OUTPUT + MAX_RATIO * reader->extent;
+	uint64_t most_memory = MIN_MEMORY + MAX_MEMORY_RATIO * reader->extent;
 	bool full = false;
 
 	while (in->pos < in->size || full) {
@@ -117,7 +119,8 @@ static int decompress(struct perch_reader *reader, struct perch__decompressor *d
 		out = (ZSTD_outBuffer){ .dst = reader->decompressed + *end,
 					.size = reader->decompressed_capacity - *end };
 		rc = ZSTD_decompressStream(decompressor->zstd, &out, in);
-		if (ZSTD_isError(rc) || decompressor->total + out.pos > most) {
+		if (ZSTD_isError(rc) || decompressor->total + out.pos > most ||
+		    *end + out.pos > most_memory) {
 			decompressor->error = ZSTD_isError(rc) ? -EBADMSG : -EFBIG;
 			return decompressor->error;
 		}

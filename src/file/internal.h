@@ -38,6 +38,8 @@
  *	  writer_pipe.c			  pipe format
  *	bpf.c				BPF programs of the recorded machine
  *	  writer_base.c			  buffers, errors, events
+ *	  compress.c			  compressed records
+ *	  pieces.c			  records in pieces
  *	common.c			parts of the reader
  */
 #ifndef PERCH_FILE_INTERNAL_H
@@ -395,7 +397,10 @@ void perch__discard_decompressed(struct perch_reader *reader, struct perch__curs
 uint64_t perch__cursor_position(const struct perch_reader *reader);
 
 /* decompress.c: COMPRESSED and COMPRESSED2 records. */
-bool perch__is_compressed(uint32_t type);
+static inline bool perch__is_compressed(uint32_t type)
+{
+	return type == PERCH_RECORD_COMPRESSED || type == PERCH_RECORD_COMPRESSED2;
+}
 /*
  * Appends the records in a compressed record of `size` bytes to reader->decompressed at *end.
  * Returns 0, or a negative errno: -EBADMSG if it is corrupt, -EFBIG at the limit of the output.

@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include "writer.h"
 
+#define COMPRESSION_MEMORY (128u << 10)
+
 /* ---- writing ---- */
 
 int perch__writer_write(struct perch_writer *writer, const void *data, size_t size, uint64_t offset,
@@ -326,13 +328,33 @@ static int finish_file(struct perch_writer *writer, struct perch_error *err)
 	return rc ? rc : write_all(writer, &writer->header, sizeof(writer->header), 0, err);
 }
 
+/*
+ * u32 version, type (zstd), level, ratio, memory for the output of a record. perf fails if the
+ * output of one record uses all of that memory.
+ */
+int perch__writer_set_compression(struct perch_writer *writer, struct perch_error *err)
+{
+	uint64_t input = perch__compressor_input(writer->compressor);
+	uint64_t output = writer->header.data.size - writer->plain;
+	uint64_t ratio = output ? (input + output / 2) / output : 0;
+	const uint32_t values[] = { 1, 1, (uint32_t)writer->compression_level, (uint32_t)ratio,
+				    COMPRESSION_MEMORY };
+
+	return perch_writer_set_feature(writer, PERCH_FEATURE_COMPRESSED, values, sizeof(values),
+					err);
+}
+
 int perch_writer_close(struct perch_writer *writer, struct perch_error *err)
 {
-	int rc;
+	int rc = 0, finished;
 
 	if (!writer)
 		return 0;
-	rc = writer->pipe ? perch__pipe_finish(writer, err) : finish_file(writer, err);
+	if (writer->compressor)
+		rc = perch__writer_set_compression(writer, err);
+	finished = writer->pipe ? perch__pipe_finish(writer, rc ? NULL : err)
+				: finish_file(writer, rc ? NULL : err);
+	rc = rc ? rc : finished;
 	if (close(writer->fd) < 0 && !rc && errno != EINTR)
 		rc = perch__writer_failed(writer, errno, err);
 	writer->fd = -1;

@@ -6,13 +6,19 @@
  *
  *	writer.c	  files: header, attrs, features
  *	writer_records.c  records
+ *	compress.c	  compressed records
+ *	pieces.c	  records in pieces
  *	writer_pipe.c	  pipe format, which has another order and nothing to raise or set later
  *	writer_base.c	  what files and pipes share
  */
 #ifndef PERCH_FILE_WRITER_H
 #define PERCH_FILE_WRITER_H
 
+#include <sys/uio.h>
+
 #include "internal.h"
+
+struct perch__compressor;
 
 struct perch_writer {
 	int fd;
@@ -26,7 +32,39 @@ struct perch_writer {
 	bool pipe;		   /* of perch_writer_open_fd() */
 	uint64_t written_features; /* of a pipe: mask */
 	struct perch__bytes feature[PERCH_FEATURE_MAX];
+	struct perch__compressor *compressor; /* NULL: records are appended as they are */
+	int compression_level;
+	uint64_t plain; /* bytes of records that are not compressed, beside compressed ones */
 };
+
+/* ---- pieces.c ---- */
+
+/* A position in pieces. */
+struct perch__position {
+	const struct iovec *iov;
+	size_t offset; /* in *iov */
+};
+/* Returns the size of the records that lie within the next bytes. */
+size_t perch__whole_records(struct perch__position position, size_t bytes);
+
+/* ---- compress.c ---- */
+
+int perch__compressor_new(struct perch__compressor **compressor, int level, uint32_t type,
+			  struct perch_error *err);
+void perch__compressor_free(struct perch__compressor *compressor);
+/* False if the file lacks a part of the stream, so that it cannot go on, or without compressor. */
+bool perch__compressor_works(const struct perch__compressor *compressor);
+/*
+ * Compresses the first of *size bytes at *from, and moves both behind them. *records gets the
+ * compressed records, which are valid until the next call. Returns 0 or a negative errno; then
+ * *records has none.
+ */
+int perch__compress(struct perch__compressor *compressor, struct perch__position *from,
+		    size_t *size, struct iovec *records, struct perch_error *err);
+/* The file has got these bytes of the records of the last call. */
+void perch__compress_written(struct perch__compressor *compressor, uint64_t bytes);
+/* Returns the bytes of records that the compressed records of the file have. */
+uint64_t perch__compressor_input(const struct perch__compressor *compressor);
 
 /* ---- writer.c ---- */
 
@@ -34,6 +72,9 @@ struct perch_writer {
  * is allowed. */
 int perch__writer_write(struct perch_writer *writer, const void *data, size_t size, uint64_t offset,
 			size_t *written, struct perch_error *err);
+
+/* Sets the feature COMPRESSED, with the ratio up to here. */
+int perch__writer_set_compression(struct perch_writer *writer, struct perch_error *err);
 
 /* ---- writer_pipe.c ---- */
 

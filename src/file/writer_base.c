@@ -148,6 +148,7 @@ void perch__writer_free(struct perch_writer *writer)
 	}
 	for (size_t i = 0; i < PERCH_FEATURE_MAX; i++)
 		perch__bytes_free(&writer->feature[i]);
+	perch__compressor_free(writer->compressor);
 	if (writer->fd >= 0)
 		close(writer->fd);
 	free(writer->events);

@@ -6,7 +6,8 @@
 
 #include "writer.h"
 
-#define MAX_IOV 1024 /* of one pwritev(2) */
+#define MAX_IOV	   1024 /* of one pwritev(2) */
+#define MOST_LEVEL 22
 
 static size_t iov_size(const struct iovec *iov, int nr)
 {
@@ -72,69 +73,6 @@ static int write_pieces(struct perch_writer *writer, const struct iovec *iov, in
 	return rc;
 }
 
-/* A position in pieces. */
-struct write_position {
-	const struct iovec *iov;
-	size_t offset; /* in *iov */
-};
-
-static void advance(struct write_position *position, uint64_t size)
-{
-	while (size >= position->iov->iov_len - position->offset) {
-		size -= position->iov->iov_len - position->offset;
-		position->iov++;
-		position->offset = 0;
-		if (!size)
-			return;
-	}
-	position->offset += size;
-}
-
-/* Copies bytes that the pieces have. */
-static void copy_from(struct write_position position, void *to, size_t size)
-{
-	char *at = to;
-
-	while (size) {
-		size_t part = position.iov->iov_len - position.offset;
-
-		part = part < size ? part : size;
-		if (part) /* an empty piece may be NULL */
-			memcpy(at, (const char *)position.iov->iov_base + position.offset, part);
-		at += part;
-		size -= part;
-		position.iov++;
-		position.offset = 0;
-	}
-}
-
-/* Returns the size of the records that lie within the first bytes of the pieces. */
-static size_t whole_records(const struct iovec *iov, size_t bytes)
-{
-	struct write_position position = { iov, 0 };
-	size_t whole = 0;
-
-	while (bytes - whole >= sizeof(struct perch_record_header)) {
-		struct {
-			struct perch_record_header header;
-			uint64_t following;
-		} start = { .following = 0 };
-		size_t left = bytes - whole;
-
-		copy_from(position, &start, left < sizeof(start) ? left : sizeof(start));
-		/* the bytes of an AUX area are no part of the size of their record */
-		if (start.header.type != PERCH_RECORD_AUXTRACE)
-			start.following = 0;
-		if (start.header.size < sizeof(start.header) || start.header.size > left ||
-		    start.following > left - start.header.size)
-			break;
-		whole += start.header.size + start.following;
-		if (whole < bytes)
-			advance(&position, start.header.size + start.following);
-	}
-	return whole;
-}
-
 /* Covers the bytes that were appended by the data size in the header. */
 static int set_data_size(struct perch_writer *writer, uint64_t size, struct perch_error *err)
 {
@@ -149,7 +87,8 @@ static int set_data_size(struct perch_writer *writer, uint64_t size, struct perc
 /* After a failure. The rest is cut off first: some file systems need space to change the header. */
 static void keep_whole_records(struct perch_writer *writer, const struct iovec *iov, size_t written)
 {
-	uint64_t size = writer->header.data.size + whole_records(iov, written);
+	uint64_t size = writer->header.data.size +
+			perch__whole_records((struct perch__position){ iov, 0 }, written);
 
 	if (ftruncate(writer->fd, (off_t)(writer->header.data.offset + size)) < 0 &&
 	    errno != EINVAL) /* a device */
@@ -158,15 +97,13 @@ static void keep_whole_records(struct perch_writer *writer, const struct iovec *
 		set_data_size(writer, size, NULL);
 }
 
-int perch_writer_append(struct perch_writer *writer, const struct iovec *iov, int nr,
-			struct perch_error *err)
+static int append(struct perch_writer *writer, const struct iovec *iov, int nr, size_t size,
+		  struct perch_error *err)
 {
 	uint64_t end = writer->header.data.offset + writer->header.data.size;
-	size_t size = iov_size(iov, nr), written;
+	size_t written;
 	int rc;
 
-	if (!size)
-		return 0;
 	if (writer->pipe)
 		return perch__pipe_append(writer, iov, nr, size, err);
 	rc = write_pieces(writer, iov, nr, end, &written, err);
@@ -176,6 +113,97 @@ int perch_writer_append(struct perch_writer *writer, const struct iovec *iov, in
 	if (rc == -ENOSPC || rc == -EDQUOT)
 		perch_error_remedy(err, "Write to another file system, or sample at a lower rate");
 	return rc;
+}
+
+static int append_compressed(struct perch_writer *writer, const struct iovec *iov, size_t size,
+			     struct perch_error *err)
+{
+	struct perch__position from = { iov, 0 };
+	int rc = 0;
+
+	while (!rc && size) {
+		uint64_t before = writer->header.data.size;
+		struct iovec records;
+
+		rc = perch__compress(writer->compressor, &from, &size, &records, err);
+		if (rc)
+			break;
+		rc = append(writer, &records, 1, records.iov_len, err);
+		perch__compress_written(writer->compressor, writer->header.data.size - before);
+	}
+	return rc;
+}
+
+static int append_plain(struct perch_writer *writer, const struct iovec *iov, int nr, size_t size,
+			struct perch_error *err)
+{
+	uint64_t before = writer->header.data.size;
+	int rc = append(writer, iov, nr, size, err);
+
+	writer->plain += writer->header.data.size - before;
+	return rc;
+}
+
+int perch_writer_append(struct perch_writer *writer, const struct iovec *iov, int nr,
+			struct perch_error *err)
+{
+	size_t size = iov_size(iov, nr);
+
+	if (!size)
+		return 0;
+	return perch__compressor_works(writer->compressor)
+		       ? append_compressed(writer, iov, size, err)
+		       : append_plain(writer, iov, nr, size, err);
+}
+
+/* A file that is not complete has no features, but perf needs this one. */
+static int append_compression(struct perch_writer *writer, struct perch_error *err)
+{
+	const struct perch__bytes *feature = &writer->feature[PERCH_FEATURE_COMPRESSED];
+	const uint64_t number = PERCH_FEATURE_COMPRESSED, zero = 0;
+	struct perch_record_header header = { .type = PERCH_RECORD_HEADER_FEATURE };
+	const size_t size = sizeof(header) + sizeof(number) + feature->size;
+	const size_t padding = (8 - size % 8) % 8;
+	const struct iovec iov[] = { { &header, sizeof(header) },
+				     { (void *)&number, sizeof(number) },
+				     { feature->data, feature->size },
+				     { (void *)&zero, padding } };
+
+	header.size = (uint16_t)(size + padding);
+	return append_plain(writer, iov, 4, header.size, err);
+}
+
+int perch_writer_compress(struct perch_writer *writer, int level, enum perch_file_record type,
+			  struct perch_error *err)
+{
+	struct perch__compressor *compressor;
+	int rc;
+
+	if (level < 1 || level > MOST_LEVEL)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a level of compression is 1 to %d, not %d", MOST_LEVEL,
+				       level);
+	if (!perch__is_compressed(type) ||
+	    (writer && (writer->header.data.size || writer->compressor)))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "compressed records are COMPRESSED or COMPRESSED2, from "
+				       "the first record on");
+	rc = perch__compressor_new(&compressor, level, type, err);
+	if (rc || !writer) {
+		perch__compressor_free(compressor);
+		return rc;
+	}
+	writer->compressor = compressor;
+	writer->compression_level = level;
+	rc = perch__writer_set_compression(writer, err);
+	/* a pipe has the feature before its records anyway */
+	return rc || writer->pipe ? rc : append_compression(writer, err);
+}
+
+uint64_t perch_writer_record_bytes(const struct perch_writer *writer)
+{
+	return writer->plain +
+	       (writer->compressor ? perch__compressor_input(writer->compressor) : 0);
 }
 
 uint64_t perch_writer_size(const struct perch_writer *writer)

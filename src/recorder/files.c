@@ -129,6 +129,18 @@ void perch__recorder_clear_files(struct perch_recorder *recorder)
 
 /* ---- opening and ending ---- */
 
+/* Before the first record. */
+static int start_compression(struct perch_recorder *recorder, struct perch_error *err)
+{
+	const struct perch_recorder_options *options = &recorder->options;
+
+	if (!options->compression_level)
+		return 0;
+	return perch_writer_compress(
+		recorder->output.writer, options->compression_level,
+		options->compressed2 ? PERCH_RECORD_COMPRESSED2 : PERCH_RECORD_COMPRESSED, err);
+}
+
 /* The first file of a recording is opened while the cache is empty. The cache gets these records in
  * their own order. */
 static int open_file(struct perch_recorder *recorder, const char *path, struct perch_error *err)
@@ -141,8 +153,11 @@ static int open_file(struct perch_recorder *recorder, const char *path, struct p
 	rc = perch_writer_open(&output->writer, path, recorder->events, recorder->nr_events, err);
 	if (rc >= 0 && recorder->options.durable)
 		rc = perch__recorder_durable_begin(&recorder->durable, path, err);
+	if (rc >= 0)
+		rc = start_compression(recorder, err);
 	if (rc >= 0 && piece.iov_len)
 		rc = perch__recorder_append(output, &piece, 1, err);
+	recorder->file_start = perch__recorder_output_size(output);
 	perch__recorder_users_repeat(&recorder->scan.users);
 	return rc < 0 ? rc
 		      : perch__recorder_append_users(&recorder->output, &recorder->scan.users, err);
@@ -162,9 +177,10 @@ int perch__recorder_open_file(struct perch_recorder *recorder, struct perch_erro
 	else
 		*output = (struct recorder_output){ .sink = options->sink,
 						    .context = options->context };
-	return rc < 0 || !output->writer
-		       ? rc
-		       : perch__recorder_write_first_features(recorder, output->writer, err);
+	if (rc < 0 || !output->writer)
+		return rc;
+	rc = start_compression(recorder, err);
+	return rc < 0 ? rc : perch__recorder_write_first_features(recorder, output->writer, err);
 }
 
 /* Writes the sections after the data. Closes the file, also after a failure. */
@@ -176,6 +192,7 @@ static int finish_file(struct perch_recorder *recorder, struct perch_error *err)
 	rc = perch__recorder_append_users(&recorder->output, &recorder->scan.users, err);
 	if (rc >= 0)
 		rc = perch__recorder_write_features(recorder, err);
+	recorder->last_record_bytes = perch_writer_record_bytes(recorder->output.writer);
 	/* only the first error is reported */
 	closed = perch_writer_close(recorder->output.writer, rc < 0 ? NULL : err);
 	recorder->output.writer = NULL;
@@ -339,7 +356,7 @@ bool perch_recorder_file_due(const struct perch_recorder *recorder, int *wait_ms
 
 	if (options->switch_bytes && recorder->output.writer &&
 	    perch__recorder_output_size(&recorder->output) >=
-		    recorder->sideband.used + options->switch_bytes)
+		    recorder->file_start + options->switch_bytes)
 		return true;
 	if (!options->switch_ms)
 		return false;

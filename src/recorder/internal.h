@@ -58,8 +58,10 @@ struct recorder_output {
  * errno. */
 int perch__recorder_append(struct recorder_output *output, const struct iovec *pieces, int nr,
 			   struct perch_error *err);
-/* Returns the bytes of records that are written. */
+/* Returns the bytes of records that are written, as they are compressed. */
 uint64_t perch__recorder_output_size(const struct recorder_output *output);
+/* The same before they were compressed. */
+uint64_t perch__recorder_output_records(const struct recorder_output *output);
 
 /* ---- sideband.c: the side-band cache ---- */
 
@@ -487,6 +489,8 @@ struct perch_recorder {
 	char **names;		    /* of the last max_files files */
 	size_t nr_files;	    /* that have ended */
 	char *last;		    /* the name of the last one */
+	uint64_t last_record_bytes; /* of the last one */
+	uint64_t file_start;	    /* bytes that the open file began with */
 	uint64_t overwritten;	    /* bytes, at the end of the last file */
 	uint64_t overwritten_since; /* the end of the one before */
 };

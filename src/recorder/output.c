@@ -31,3 +31,10 @@ uint64_t perch__recorder_output_size(const struct recorder_output *output)
 		return 0;
 	return output->writer ? perch_writer_size(output->writer) : output->sunk;
 }
+
+uint64_t perch__recorder_output_records(const struct recorder_output *output)
+{
+	if (!output)
+		return 0;
+	return output->writer ? perch_writer_record_bytes(output->writer) : output->sunk;
+}

@@ -10,6 +10,18 @@
 
 /* ---- opening and closing ---- */
 
+static int check_compression(const struct perch_recorder_options *options, struct perch_error *err)
+{
+	if (!options->compression_level)
+		return 0;
+	if (!options->path && options->sink)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "records are compressed in a file or a pipe, not for a "
+				       "function");
+	return perch_writer_compress(NULL, options->compression_level, PERCH_RECORD_COMPRESSED,
+				     err);
+}
+
 static int check_options(const struct perch_recorder_options *options, struct perch_error *err)
 {
 	if (PERCH__CHECK_RESERVED(options, "perch_recorder_options", err))
@@ -21,6 +33,8 @@ static int check_options(const struct perch_recorder_options *options, struct pe
 	if (options->durable && !options->path && (options->fd || options->sink))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "only a file with a path can be durable");
+	if (check_compression(options, err) < 0)
+		return -EINVAL;
 	if (options->argc > 0 && !options->argv)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "argc is %d without argv",
 				       options->argc);
@@ -190,6 +204,7 @@ int perch_recorder_start(struct perch_recorder *recorder, struct perch_error *er
 		return rc;
 	recorder->started = true;
 	rc = perch__recorder_synthesize(recorder, err);
+	recorder->file_start = perch__recorder_output_size(&recorder->output);
 	recorder->failed = rc < 0;
 	return rc;
 }
@@ -262,6 +277,9 @@ void perch_recorder_get_stats(const struct perch_recorder *recorder,
 		.denied_pid = recorder->counts.denied_pid,
 		.path = recorder->last,
 		.open = recorder->output.writer,
+		.record_bytes = recorder->output.writer
+					? perch_writer_record_bytes(recorder->output.writer)
+					: recorder->last_record_bytes,
 	};
 }
 

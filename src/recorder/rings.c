@@ -111,7 +111,7 @@ static int splice_round(struct recorder_rings *rings, struct recorder_scan *scan
 ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorder_scan *scan,
 				    struct recorder_output *output, struct perch_error *err)
 {
-	uint64_t samples = scan->samples, size = perch__recorder_output_size(output);
+	uint64_t samples = scan->samples, size = perch__recorder_output_records(output);
 	ssize_t taken = take_round(rings, scan);
 	int nr, rc;
 
@@ -125,7 +125,7 @@ ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorde
 		rc = perch__recorder_append(output, rings->written, nr, err);
 	if (rc < 0)
 		count_unwritten(rings, scan, nr < 0 ? 0 : nr, samples,
-				perch__recorder_output_size(output) - size);
+				perch__recorder_output_records(output) - size);
 	for (size_t i = 0; i < rings->nr; i++)
 		if (rings->bytes[i])
 			perch_ring_consume(perch_sampler_ring(rings->sampler, i), rings->bytes[i]);

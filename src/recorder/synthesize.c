@@ -27,7 +27,7 @@ static int write_records_as_they_are(void *context, const void *bytes, size_t si
 	struct synthesis_output *output = context;
 	struct perch_recorder *recorder = output->recorder;
 	struct iovec piece = { (void *)bytes, size };
-	uint64_t before = perch__recorder_output_size(&recorder->output);
+	uint64_t before = perch__recorder_output_records(&recorder->output);
 	int rc;
 
 	perch__recorder_scan_synthesized(&recorder->scan, bytes, size);
@@ -36,7 +36,7 @@ static int write_records_as_they_are(void *context, const void *bytes, size_t si
 		rc = perch__recorder_append(&recorder->output, &piece, 1, err);
 	if (rc < 0)
 		recorder->scan.unwritten_bytes +=
-			size - (perch__recorder_output_size(&recorder->output) - before);
+			size - (perch__recorder_output_records(&recorder->output) - before);
 	if (rc >= 0 && perch__recorder_keeps_sideband(recorder) &&
 	    perch__recorder_sideband_add(&recorder->sideband, bytes, size) < 0)
 		rc = perch__recorder_no_memory(err);

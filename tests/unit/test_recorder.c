@@ -289,7 +289,12 @@ static void needs_an_output(void **state)
 	s->options.sampler.overwrite = true;
 	assert_int_equal(open_fixture(s, "cpu-clock"), -EINVAL);
 	s->options.sampler.overwrite = false;
+	s->options.compression_level = 1; /* for a function */
+	assert_int_equal(open_fixture(s, "cpu-clock"), -EINVAL);
 	s->options.sink = NULL;
+	s->options.compression_level = 23;
+	assert_int_equal(open_fixture(s, "cpu-clock"), -EINVAL);
+	s->options.compression_level = 0;
 	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
 	assert_int_equal(perch_recorder_start(s->recorder, &s->err), -EINVAL);
 	assert_false(s->k.fd[find(s, 0, false)].on);

@@ -424,8 +424,8 @@ static void print_missing_data(const struct cli_input *input,
 			 damage->missing_files, path);
 	if (damage->too_large)
 		cli_note(command,
-			 "%s would decompress to more than 64 times its size: %" PRIu64
-			 " bytes of its data were not read",
+			 "%s would decompress to more than 2048 times its size, or needs more than "
+			 "64 times its size in memory: %" PRIu64 " bytes of its data were not read",
 			 path, damage->corrupt_bytes);
 	else if (damage->corrupt_bytes)
 		cli_note(command,

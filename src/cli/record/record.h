@@ -7,6 +7,7 @@
  *	record_defaults.c	the user's defaults of call chains
  *	record_options.c	the command line -> struct record_options
  *	  record_arguments.c	  arguments of single options
+ *	  record_writing.c	  those about how the file is written
  *	record_loop.c		waits for data, signals and times
  *	record_print.c		messages about a file
  *	record_open.c		struct record_plan -> the recorder
@@ -90,7 +91,9 @@ struct record_options {
 	bool overwrite;
 	enum record_switch switch_by;
 	uint64_t switch_bytes, switch_ms;
-	uint64_t max_files; /* 0 is no limit */
+	uint64_t max_files;    /* 0 is no limit */
+	int compression_level; /* -z; 0: none */
+	bool compressed2;
 	enum perch_recorder_map_ids map_ids;
 	bool latency;	     /* context switches, for latencies */
 	bool inherit_chosen; /* by -i or --inherit */
@@ -189,6 +192,10 @@ extern const struct cli_word record_call_graphs[], record_clocks[], record_branc
 /* The registers that every event can sample on this machine; their values are bits of a mask. */
 const struct cli_word *record_registers(void);
 int record_set_call_graph(const struct cli_given *given);
+
+/* ---- record_writing.c: the same ---- */
+
+int record_set_compression(const struct cli_given *given);
 
 /* ---- record_defaults.c ---- */
 

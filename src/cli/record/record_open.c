@@ -116,6 +116,8 @@ static void set_output(struct perch_recorder_options *to, const struct record_op
 		to->fd = STDOUT_FILENO;
 	else
 		to->path = options->output;
+	to->compression_level = options->compression_level;
+	to->compressed2 = options->compressed2;
 	to->several = options->switch_by != RECORD_ONE_FILE;
 	to->switch_bytes = options->switch_by == RECORD_BY_SIZE ? options->switch_bytes : 0;
 	to->switch_ms = options->switch_by == RECORD_BY_TIME ? options->switch_ms : 0;

@@ -287,6 +287,15 @@ void record_print_dump(const struct record *record)
 	fputs(" ]\n", stderr);
 }
 
+/* As perf does. The file has sections that are not compressed. */
+static void print_ratio(const struct perch_recorder_stats *stats, uint64_t size)
+{
+	if (size)
+		fprintf(stderr, ", compressed (original %.3f MB, ratio is %.3f)",
+			(double)stats->record_bytes / 1024 / 1024,
+			(double)stats->record_bytes / (double)size);
+}
+
 void record_print_file(const struct record *record)
 {
 	struct perch_recorder_stats stats;
@@ -305,5 +314,7 @@ void record_print_file(const struct record *record)
 	fputs("[ perch record: Captured and wrote ", stderr);
 	fprintf(stderr, "%.3f MB ", status.st_size / 1024.0 / 1024.0);
 	cli_put_clean(stderr, stats.path);
+	if (record->options->compression_level)
+		print_ratio(&stats, (uint64_t)status.st_size);
 	fprintf(stderr, " (%" PRIu64 " samples) ]\n", stats.samples);
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Arguments of `perch record` options about how the file is written. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record.h"
+
+/* Parses "LEVEL", "compressed2", or both. */
+int record_set_compression(const struct cli_given *given)
+{
+	struct record_options *options = given->state;
+	const char *text = given->text ? given->text : "1", *word;
+	char *end = (char *)text;
+	unsigned long level = 1;
+
+	options->compression_level = 0;
+	options->compressed2 = false;
+	if (given->negated)
+		return 0;
+	if (isdigit((unsigned char)text[0]))
+		level = strtoul(text, &end, 10);
+	word = end != text && *end == ',' ? end + 1 : end;
+	options->compressed2 = (end == text || word != end) && !strcmp(word, "compressed2");
+	if (level >= 1 && level <= 22 && (options->compressed2 || (end != text && !*end))) {
+		options->compression_level = (int)level;
+		return 0;
+	}
+	cli_usage_error(options->command,
+			"-z %s: use a level from 1 (fast) to 22 (small), 'compressed2', or both: "
+			"3,compressed2",
+			text);
+	return -EINVAL;
+}
