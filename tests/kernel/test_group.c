@@ -165,6 +165,20 @@ static void the_attr_as_opened_decodes_the_ring(void **state)
 	perch_counter_close(counter);
 }
 
+#ifdef __x86_64__
+/* CLOCK_MONOTONIC_RAW runs at the same rate. */
+static double ratio_of_clocks(const struct perch_clock_conversion *clock)
+{
+	uint64_t begin = __builtin_ia32_rdtsc(), end;
+	double start = clock_seconds(CLOCK_MONOTONIC_RAW), took;
+
+	usleep(20000);
+	took = (clock_seconds(CLOCK_MONOTONIC_RAW) - start) * 1e9;
+	end = __builtin_ia32_rdtsc();
+	return took / (perch_clock_to_time(clock, end) - perch_clock_to_time(clock, begin));
+}
+#endif
+
 /* Times of the control page, and the clock where the machine relates it to times of samples. */
 static void times_without_a_system_call(void **state)
 {
@@ -194,16 +208,13 @@ static void times_without_a_system_call(void **state)
 		assert_int_equal(error.errnum, EOPNOTSUPP);
 	} else {
 #ifdef __x86_64__
-		/* CLOCK_MONOTONIC_RAW runs at the same rate */
-		uint64_t begin = __builtin_ia32_rdtsc(), end;
-		double start = clock_seconds(CLOCK_MONOTONIC_RAW), took;
+		/* others may run between the readings of both, but not each time */
+		double ratio = 0;
 
-		usleep(20000);
-		took = (clock_seconds(CLOCK_MONOTONIC_RAW) - start) * 1e9;
-		end = __builtin_ia32_rdtsc();
-		took /= perch_clock_to_time(&clock, end) - perch_clock_to_time(&clock, begin);
-		print_message("ratio of the clocks: %f\n", took);
-		assert_true(took > 0.9 && took < 1.1);
+		for (int i = 0; i < 100 && (ratio < 0.9 || ratio > 1.1); i++)
+			ratio = ratio_of_clocks(&clock);
+		print_message("ratio of the clocks: %f\n", ratio);
+		assert_true(ratio > 0.9 && ratio < 1.1);
 #endif
 	}
 	perch_counter_close(counter);

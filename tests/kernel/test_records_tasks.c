@@ -85,7 +85,7 @@ static void thread_has_fork_and_exit_records(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, store_tid, &tid), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	/* the thread may write its EXIT record after pthread_join() */
-	for (int i = 0; i < 200 && !live_count(&live, PERCH_RECORD_EXIT); i++) {
+	for (int i = 0; i < 6000 && !live_count(&live, PERCH_RECORD_EXIT); i++) {
 		usleep(5000);
 		record_take(&live);
 	}

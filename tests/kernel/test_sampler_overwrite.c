@@ -24,7 +24,8 @@
 #include "work.h"
 
 #define PAGES  4
-#define RECORD 40 /* bytes of a sample: header IP TID TIME CPU */
+#define RINGS  1024 /* at most: one for each CPU */
+#define RECORD 40   /* bytes of a sample: header IP TID TIME CPU */
 
 /* These tests exclude the kernel, so that ordinary users can run them. */
 static struct perch_sampler_options overwrite_options(void)
@@ -55,7 +56,7 @@ static struct perch_sampler *open_sampler(const char *events, pid_t pid,
 struct contents {
 	struct perch_parse_info parse_info;
 	size_t rings, samples, lost_records, other;
-	uint64_t lost, last[64], newest, oldest;
+	uint64_t lost, last[RINGS], newest, oldest;
 	size_t ring;
 	int result;
 };
@@ -92,7 +93,7 @@ static int read_records(void *context, size_t ring, const struct iovec *pieces, 
 {
 	struct contents *contents = context;
 
-	assert_true(ring < 64);
+	assert_true(ring < RINGS);
 	contents->rings += ring != contents->ring;
 	contents->ring = ring;
 	for (int i = 0; i < nr; i++)

@@ -377,11 +377,12 @@ static void join_once_then_sleep(void *argument)
 /* The task is alone in its cgroup, so each context switch is a switch of cgroups. */
 static void context_switches_are_cgroup_switches(void **state)
 {
-	struct perch_counter *switches, *cgroup_switches;
 	char directory[4160];
 	struct perch_target target = { .cpu = -1 };
+	struct perch_count counts[2];
+	struct perch_group *group;
+	struct perch_error err = { 0 };
 	struct child child;
-	uint64_t all, of_cgroups;
 
 	(void)state;
 	perch_counter_close(open_on("cgroup-switches", &perch_self, NULL));
@@ -389,21 +390,20 @@ static void context_switches_are_cgroup_switches(void **state)
 	child = child_start(join_once_then_sleep, directory);
 	child_work(&child);
 	target.tid = child.pid;
-	switches = open_on("context-switches", &target, NULL);
-	cgroup_switches = open_on("cgroup-switches", &target, NULL);
-	/* wait until it sleeps, so nothing is counted at the start */
-	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
-	perch_counter_enable(switches, NULL);
-	perch_counter_enable(cgroup_switches, NULL);
-	child_work(&child);
-	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
-	all = value_of(switches);
-	of_cgroups = value_of(cgroup_switches);
+	/* a group is enabled and disabled as a whole, between two switches of the child */
+	if (perch_group_open(&group, "{context-switches,cgroup-switches}", &target, NULL, &err))
+		fail_msg("%s", err.message);
+	do {
+		assert_int_equal(perch_group_enable(group, &err), 0);
+		child_work(&child);
+		assert_int_equal(perch_group_disable(group, &err), 0);
+		assert_int_equal(perch_group_read(group, counts, 2, &err), 0);
+		/* a sleep whose time has passed before it begins switches nothing */
+	} while (counts[0].value < 20);
+	perch_group_close(group);
 	child_end(&child);
 	rmdir(directory);
-	/* a sleep whose time has passed before it begins, on a slow machine, switches nothing */
-	assert_true(all > 0);
-	assert_int_equal(of_cgroups, all);
+	assert_int_equal(counts[1].value, counts[0].value);
 }
 
 int main(void)
