@@ -223,8 +223,21 @@ def broken_server(resets, requests, message):
         server.shutdown()
 
 
+class NoServer:
+    """The address of a port that refuses connections: it is bound, so that no other program listens at it, and nobody listens."""
+
+    def __enter__(self):
+        self.socket = socket.socket()
+        self.socket.bind(("127.0.0.1", 0))
+        return "http://127.0.0.1:%d" % self.socket.getsockname()[1]
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+
 def no_server():
-    text, notes = script("http://127.0.0.1:%d" % free_port())
+    with NoServer() as url:
+        text, notes = script(url)
     check(not has_name(text) and re.search(r"program lack a name or line: debuginfod: .*check DEBUGINFOD_URLS", notes),
           "a server that does not exist", text[:500] + notes)
 
@@ -233,9 +246,10 @@ def counts():
     """Each address is counted once, however it is looked up."""
     reports = [("-g", "function"), ("-g", "srcline"), ("-g", "srcline", "--no-inline"), ("-s", "sym,srcline")]
     counted = set()
-    for command, options in [("script", ("-F", "ip,sym"))] + [("report", ("--stdio", *options)) for options in reports]:
-        notes = script("http://127.0.0.1:%d" % free_port(), *options, command=command)[1]
-        counted.add(re.search(r"(\d+) address\w* in \S+program lacks? a name or line", notes)[1])
+    with NoServer() as url:
+        for command, options in [("script", ("-F", "ip,sym"))] + [("report", ("--stdio", *options)) for options in reports]:
+            notes = script(url, *options, command=command)[1]
+            counted.add(re.search(r"(\d+) address\w* in \S+program lacks? a name or line", notes)[1])
     check(len(counted) == 1, "the number of addresses that lack a line", counted)
 
 

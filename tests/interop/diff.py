@@ -185,8 +185,8 @@ def shares_of_callers(path):
     for sample in samples:
         names = tuple(frame.get("sym", "?") for frame in sample["callchain"])
         for nr in range(2, len(names) + 1):
-            shares[names[:nr]] = shares.get(names[:nr], 0) + 100 * sample["period"] / total
-    return shares
+            shares[names[:nr]] = shares.get(names[:nr], 0) + sample["period"]
+    return {names: 100 * period / total for names, period in shares.items()}
 
 
 def graphs():
@@ -210,13 +210,17 @@ def graphs():
         check(not recorded.returncode and not done.returncode and "dummy" not in done.stderr,
                "no note about an event without samples: %s %s" % files, done)
     done = diff("-g", "-s", "sym", "before", "after")
-    lines = [re.match(r"\s+([0-9.]+%)?\s+([+-][0-9.]+%)?  (.*)", line) for line in done.stdout.splitlines() if line and line[0] != "#"]
+    lines = done.stdout.splitlines()
+    # by the position of each column: a row of one file has an empty one, and callers are indented
+    delta, text = (next(line.index(title) for line in lines if title in line) for title in ("Delta Abs", "Symbol"))
     path, ours = [], {}
     for line in lines:
-        indent, name = re.match(r"( *)(?:<- )?(?:\[.\] )?(.*)", line[3]).groups()
+        if not line or line[0] == "#":
+            continue
+        indent, name = re.match(r"( *)(?:<- )?(?:\[.\] )?(.*)", line[text:]).groups()
         path = path[:len(indent) // 2] + [name]
         if len(path) > 1:
-            ours[tuple(path)] = (line[1], line[2])
+            ours[tuple(path)] = tuple(part.strip() or None for part in (line[:delta], line[delta:text]))
     before, after = shares_of_callers("before"), shares_of_callers("after")
     theirs = {}
     for names in set(before) | set(after):

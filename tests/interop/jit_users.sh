@@ -17,8 +17,9 @@ run=(setpriv --reuid 54321 --clear-groups ./program)
 [ $? -ne 77 ] || { echo "the program makes no code for this architecture"; exit 77; }
 maps+=("/tmp/perf-$(cat log).map")
 
-has_names() { # recording, options: the names are there, and nothing is said about owners
-	"$PERCH" script -i "$1" -F ip,sym "${@:2}" >names 2>notes
+has_names() { # recording, options: the names are there, and nothing is said about owners; files of other programs do not count
+	local pid=${maps[-1]#*perf-}
+	"$PERCH" script -i "$1" -F ip,sym --pid "${pid%.map}" "${@:2}" >names 2>notes
 	cat notes >log
 	grep -q jit_second names && grep -q jit_moves names && ! grep -q 'belongs to' notes
 }

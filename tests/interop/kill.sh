@@ -31,9 +31,9 @@ fi
 for n in $(seq "$kills"); do
 	"$perch" record -q -F "$("$PERCH_BUILD_ROOT/tests/host" frequency 15000)" -g -o "$n.data" -- bash work.sh 2> "$n.err" &
 	recorder=$!
-	# the random time starts when the file exists
-	for _ in $(seq 500); do
-		[ -e "$n.data" ] && break
+	# the random time starts when the file has records: its header has less than a page
+	for _ in $(seq $((3000 * slowness))); do
+		[ "$(stat -c %s "$n.data" 2> /dev/null || echo 0)" -gt 4096 ] && break
 		sleep 0.01
 	done
 	sleep "$(awk -v seed="$RANDOM" 'BEGIN { srand(seed); print rand() * 1.5 }')"

@@ -12,7 +12,9 @@ trap 'exit 1' HUP INT TERM
 cp "$perch" "$tools/doctor_facts" "$tools/refuse_events" "$dir/" && cp /bin/true "$dir/probed" && chmod 755 "$dir"/* || exit 1
 
 root() { "$@"; }
-nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all -- "$@"; }
+# a user that no other run of this test has: the rings of a user share a limit
+user_id=$((20000 + $$ % 40000))
+nobody() { setpriv --reuid=$user_id --regid=$user_id --clear-groups --inh-caps=-all --bounding-set=-all -- "$@"; }
 namespaced() { unshare -Ur -- "$@"; }
 filtered() { "$dir/refuse_events" 1 "$@"; }
 
@@ -63,6 +65,7 @@ cause_is() {
 
 run_doctor() {		# user: prints both JSON and text
 	as=$1
+	rate_before=$(number perf_event_max_sample_rate)
 	"$as" "$dir/perch" doctor -j > json 2> errors
 	usable=$?
 	flatten json > flat
@@ -174,7 +177,8 @@ limits() {
 	fi
 	left=$("$as" "$dir/doctor_facts" descriptors)
 	[ "$as" = filtered ] || value_has descriptors "$left left of $(ulimit -n)" "doctor_facts, which opens as many events"
-	value_has sample-rate "at most $(number perf_event_max_sample_rate)" "the sysctl"
+	# the kernel lowers it where samples take long
+	[ "$rate_before" != "$(number perf_event_max_sample_rate)" ] || value_has sample-rate "at most $rate_before" "the sysctl"
 	value_has stack-depth "$(number perf_event_max_stack) frames" "the sysctl"
 }
 
