@@ -96,7 +96,10 @@ enum perch_feature {
 	PERCH_FEATURE_CPU_DOMAIN_INFO,	/**< scheduling domains */
 	PERCH_FEATURE_E_MACHINE,	/**< ELF machine of the recorded programs */
 	PERCH_FEATURE_CLN_SIZE,		/**< size of a cache line */
-	PERCH_FEATURE_MAX
+	PERCH_FEATURE_MAX,
+	/** What the recording cost: struct perch_recording_cost. perf has no such feature, and
+	 * ignores its number. */
+	PERCH_FEATURE_RECORDING_COST = 240,
 };
 
 /* ---- Writing ---- */
@@ -428,6 +431,30 @@ PERCH_API void perch_reader_get_times(const struct perch_reader *reader,
  */
 PERCH_API int perch_reader_time_of_day(const struct perch_reader *reader, uint64_t time,
 				       uint64_t *ns);
+
+/** What a recording cost the machine that was measured. Times are in nanoseconds. */
+struct perch_recording_cost {
+	/** CPU time of one sample of a timer, see perch_machine_sample_cost(). 0: not measured,
+	 * because no timer took more than 1000 samples per second, or unknown. */
+	uint64_t sample_ns;
+	uint64_t rate;	      /**< samples per second of the timers, of one CPU or thread */
+	uint64_t samples;     /**< of the timers; 0 if other events were sampled, too */
+	uint64_t recorder_ns; /**< CPU time of the recorder */
+	uint64_t elapsed_ns;  /**< in this time */
+	uint64_t cpus;	      /**< CPUs that were recorded; 0 if threads were */
+	uint64_t reserved[2]; /**< 0 */
+};
+
+/**
+ * Returns what a recording of perch cost.
+ *
+ * @param reader     the reader
+ * @param[out] cost  the cost; zeros after a failure
+ * @return 0, or -ENODATA if the recording does not have the feature. Has no other errors, so it
+ *         needs no err.
+ */
+PERCH_API int perch_reader_cost(const struct perch_reader *reader,
+				struct perch_recording_cost *cost);
 
 /** Closes a recording. NULL is allowed. */
 PERCH_API void perch_reader_close(struct perch_reader *reader);

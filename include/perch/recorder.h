@@ -141,6 +141,8 @@ struct perch_recorder_options {
 	 * and perch_recorder_end_file() returns. Only for a regular file (.path).
 	 */
 	bool durable;
+	/** Samples of timers may take more than half of a CPU. */
+	bool any_cost;
 
 	/** Of the program, for the feature VERSION; NULL: of the library. It must outlive the
 	 * recorder, as .sampler.event.machine must. */
@@ -195,6 +197,11 @@ enum perch_recorder_part {
 /**
  * Opens the events. They are disabled, and nothing is written.
  *
+ * If timers (cpu-clock, task-clock, or the one that replaces cycles) would take more than 1000
+ * samples per second, it first measures what one costs on this machine, in about 2 ms
+ * (perch_machine_sample_cost()). In a virtual machine, a short period can leave no CPU time for
+ * anything else: it fails if the samples would take more than half of a CPU.
+ *
  * @param[out] recorder  the new recorder; NULL after a failure
  * @param events         see perch-events(7)
  * @param targets        threads or CPUs; not needed after the return; NULL is all threads of the
@@ -203,6 +210,7 @@ enum perch_recorder_part {
  * @param[out] err       the reason of a failure, explained
  * @return 0, or a negative errno, see perch_sampler_open()
  * @retval -EINVAL  the options contradict each other
+ * @retval -ERANGE  samples would take too much CPU time, see .any_cost
  */
 PERCH_API int perch_recorder_open(struct perch_recorder **recorder, const char *events,
 				  const struct perch_targets *targets,
@@ -340,6 +348,16 @@ PERCH_API uint64_t perch_recorder_file_size(const struct perch_recorder *recorde
 /** Returns the statistics, in *stats. */
 PERCH_API void perch_recorder_get_stats(const struct perch_recorder *recorder,
 					struct perch_recorder_stats *stats);
+
+/**
+ * Returns what the recording costs: .sample_ns and .rate since it was opened, all of it for the
+ * file that ended last. A file has it as feature RECORDING_COST, a pipe does not.
+ *
+ * @param recorder   the recorder
+ * @param[out] cost  the cost
+ */
+PERCH_API void perch_recorder_get_cost(const struct perch_recorder *recorder,
+				       struct perch_recording_cost *cost);
 
 /**
  * Returns the number of records that a ring has lost, in the file that ended last.

@@ -15,7 +15,7 @@ static struct perch__view *feature_at(struct perch_reader *reader, unsigned numb
 {
 	unsigned simpleperf = number - PERCH__SIMPLEPERF_FIRST;
 
-	if (number < PERCH_FEATURE_MAX)
+	if (perch__is_feature(number))
 		return &reader->feature[number];
 	if (simpleperf == PERCH__SIMPLEPERF_FILE || simpleperf == PERCH__SIMPLEPERF_META_INFO ||
 	    simpleperf == PERCH__SIMPLEPERF_FILE2)
@@ -280,11 +280,27 @@ int perch__parse_features(struct perch_reader *reader, struct perch_error *err)
 int perch_reader_feature(const struct perch_reader *reader, enum perch_feature feature,
 			 const void **data, size_t *size)
 {
-	if (feature < 0 || feature >= PERCH_FEATURE_MAX || !reader->feature[feature].at)
+	if (feature < 0 || !perch__is_feature((uint64_t)feature) || !reader->feature[feature].at)
 		return -ENOENT;
 	*data = reader->feature[feature].at;
 	*size = reader->feature[feature].left;
 	return 0;
+}
+
+/* u32 version, u32 0, and the members. */
+int perch_reader_cost(const struct perch_reader *reader, struct perch_recording_cost *cost)
+{
+	struct perch__view view = reader->feature[PERCH_FEATURE_RECORDING_COST];
+	uint32_t version, zero;
+
+	*cost = (struct perch_recording_cost){ 0 };
+	if (view.at && perch__take_u32(&view, &version) && perch__take_u32(&view, &zero) &&
+	    perch__take_u64(&view, &cost->sample_ns) && perch__take_u64(&view, &cost->rate) &&
+	    perch__take_u64(&view, &cost->samples) && perch__take_u64(&view, &cost->recorder_ns) &&
+	    perch__take_u64(&view, &cost->elapsed_ns) && perch__take_u64(&view, &cost->cpus))
+		return 0;
+	*cost = (struct perch_recording_cost){ 0 };
+	return -ENODATA;
 }
 
 const char *perch_reader_text(const struct perch_reader *reader, enum perch_feature feature)

@@ -228,7 +228,7 @@ struct perch_reader {
 	struct perch_decoder *decoder;
 	struct perch_parse_info no_parse_info; /* of records that cannot be decoded */
 
-	struct perch__view feature[PERCH_FEATURE_MAX]; /* at is NULL: absent */
+	struct perch__view feature[PERCH__FEATURE_BITS]; /* at is NULL: absent */
 	/* features that are not read: how many, and the number of the first */
 	uint32_t unknown_features, unknown_feature;
 	/* simpleperf.c */
@@ -332,6 +332,11 @@ void perch__free_tracepoints(struct perch_reader *reader);
 
 /* pipe.c: reads attrs and features of a piped recording from its records. */
 int perch__read_pipe(struct perch_reader *reader, struct perch_error *err);
+
+static inline bool perch__is_feature(uint64_t number)
+{
+	return number < PERCH_FEATURE_MAX || number == PERCH_FEATURE_RECORDING_COST;
+}
 
 /* feature.c: finds the feature sections, and parses what the public functions need. */
 int perch__read_features(struct perch_reader *reader, struct perch_error *err);

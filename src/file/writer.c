@@ -226,7 +226,8 @@ int perch__writer_set_feature(struct perch_writer *writer, enum perch_feature fe
 	writer->feature[feature] = *bytes;
 	*bytes = (struct perch__bytes){ 0 };
 	writer->header.features[feature / 64] |= 1ull << feature % 64;
-	writer->written_features &= ~(1ull << feature);
+	if (feature < PERCH_FEATURE_MAX)
+		writer->written_features &= ~(1ull << feature);
 	return 0;
 }
 
@@ -235,7 +236,7 @@ int perch_writer_set_feature(struct perch_writer *writer, enum perch_feature fea
 {
 	struct perch__bytes bytes = { 0 };
 
-	if (feature < PERCH_FEATURE_TRACING_DATA || feature >= PERCH_FEATURE_MAX)
+	if (feature < PERCH_FEATURE_TRACING_DATA || !perch__is_feature((uint64_t)feature))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "invalid feature number %d",
 				       (int)feature);
 	perch__bytes_put(&bytes, data, size);
@@ -282,6 +283,11 @@ int perch_writer_add_build_id(struct perch_writer *writer, uint16_t misc, const 
 	return 0;
 }
 
+static bool has_feature(const struct perch_writer *writer, int feature)
+{
+	return writer->header.features[feature / 64] >> feature % 64 & 1;
+}
+
 /* Writes the feature table and the sections after the records. */
 static int write_features(struct perch_writer *writer, uint64_t at, uint64_t *end,
 			  struct perch_error *err)
@@ -291,18 +297,18 @@ static int write_features(struct perch_writer *writer, uint64_t at, uint64_t *en
 	size_t nr = 0;
 	int rc;
 
-	for (int i = 0; i < PERCH_FEATURE_MAX; i++)
-		nr += writer->header.features[0] >> i & 1;
+	for (int i = 0; i < PERCH__FEATURE_BITS; i++)
+		nr += has_feature(writer, i);
 	section_at = at + nr * sizeof(struct perch__section);
-	for (int i = 0; i < PERCH_FEATURE_MAX; i++) {
-		if (!(writer->header.features[0] >> i & 1))
+	for (int i = 0; i < PERCH__FEATURE_BITS; i++) {
+		if (!has_feature(writer, i))
 			continue;
 		perch__bytes_put_u64(&bytes, section_at);
 		perch__bytes_put_u64(&bytes, writer->feature[i].size);
 		section_at += writer->feature[i].size;
 	}
-	for (int i = 0; i < PERCH_FEATURE_MAX; i++) {
-		if (writer->header.features[0] >> i & 1)
+	for (int i = 0; i < PERCH__FEATURE_BITS; i++) {
+		if (has_feature(writer, i))
 			perch__bytes_put(&bytes, writer->feature[i].data, writer->feature[i].size);
 	}
 	rc = bytes.failed ? perch__writer_no_memory(err)

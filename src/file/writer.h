@@ -31,7 +31,7 @@ struct perch_writer {
 	bool failed;		   /* a write failed: the file may have bytes after the data */
 	bool pipe;		   /* of perch_writer_open_fd() */
 	uint64_t written_features; /* of a pipe: mask */
-	struct perch__bytes feature[PERCH_FEATURE_MAX];
+	struct perch__bytes feature[PERCH__FEATURE_BITS];
 	struct perch__compressor *compressor; /* NULL: records are appended as they are */
 	int compression_level;
 	uint64_t plain; /* bytes of records that are not compressed, beside compressed ones */

@@ -146,7 +146,7 @@ void perch__writer_free(struct perch_writer *writer)
 		free((char *)writer->events[i].name);
 		free((uint64_t *)writer->events[i].ids);
 	}
-	for (size_t i = 0; i < PERCH_FEATURE_MAX; i++)
+	for (size_t i = 0; i < PERCH__FEATURE_BITS; i++)
 		perch__bytes_free(&writer->feature[i]);
 	perch__compressor_free(writer->compressor);
 	if (writer->fd >= 0)

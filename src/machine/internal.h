@@ -5,6 +5,7 @@
  * only files below its own:
  *
  *	breakpoints.c		whether hardware breakpoints fire
+ *	sample_cost.c		what one sample of a timer costs
  *	hardware.c		hypervisor, capabilities of PMUs, size of the attr
  *	sandbox.c		restrictions of a process: seccomp, namespaces, lockdown, LSMs
  *	  container.c		  the container runtime
@@ -84,7 +85,12 @@ struct perch_machine {
 	char *(*demangle)(const char *name);
 	struct cached attr_size;
 	struct cached breakpoints_fire; /* value: 1 if they fire; not valid while unknown */
-	struct cached is_virtual;	/* value: the result of perch_machine_virtual() + 1 */
+	/* of samples with these fields, and a stack of so many bytes; ns is 0 while unknown */
+	struct {
+		uint64_t fields, ns;
+		uint32_t stack;
+	} sample_cost;
+	struct cached is_virtual; /* value: the result of perch_machine_virtual() + 1 */
 	int status_error;
 	struct status status;
 	struct perch_sandbox sandbox;

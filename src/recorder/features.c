@@ -58,5 +58,7 @@ int perch__recorder_write_features(const struct perch_recorder *recorder, struct
 		rc = perch_writer_set_sample_time(writer, scan->first_time, scan->last_time, err);
 	if (rc >= 0 && perch__recorder_has_bpf(recorder))
 		rc = perch_writer_add_bpf_programs(writer, recorder->machine, err);
+	if (rc >= 0 && recorder->options.path)
+		rc = perch__recorder_write_cost(recorder, writer, err);
 	return rc < 0 ? rc : perch__recorder_write_build_ids(recorder, err);
 }

@@ -326,6 +326,7 @@ int perch_recorder_end_file(struct perch_recorder *recorder, struct perch_error 
 	if (options->several && !(name = new_name(options->path)))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a file name");
+	perch__recorder_end_cost(recorder);
 	recorder->file_start_ms = perch__recorder_now_ms();
 	rc = options->sampler.overwrite ? dump_snapshot(recorder, name, err)
 					: end_file(recorder, name, err);

@@ -10,6 +10,7 @@
  *	  features.c	  the sections after the data of a file
  *	    build_ids.c	    the section BUILD_ID
  *	    tracing.c	    the section TRACING_DATA
+ *	    cost.c	    what samples and the recorder cost
  *	--- independent of struct perch_recorder ---
  *	snapshot.c	copies of the rings -> the file (overwrite)
  *	rings.c		the rings -> the file, one round
@@ -483,6 +484,10 @@ struct perch_recorder {
 	struct perch_synthesize_counts counts;
 	struct perch_error lacking[PERCH_RECORDER_NR_PARTS]; /* errnum 0: nothing */
 
+	struct perch_recording_cost cost; /* of the file that ended last */
+	bool timers_only;		  /* all events that take samples are timers */
+	/* when the costs of this file begin, by CLOCK_MONOTONIC, and the CPU time since then */
+	uint64_t cost_since, busy_ns;
 	bool prepared, started;
 	bool failed;		    /* writing has failed */
 	uint64_t file_start_ms;	    /* of CLOCK_MONOTONIC */
@@ -527,6 +532,20 @@ int perch__recorder_write_first_features(const struct perch_recorder *recorder,
 					 struct perch_writer *writer, struct perch_error *err);
 /* The others; to a file, all. */
 int perch__recorder_write_features(const struct perch_recorder *recorder, struct perch_error *err);
+
+/* ---- cost.c ---- */
+
+/* CPU time of this thread. */
+uint64_t perch__recorder_cpu_ns(void);
+/* Measures what samples of timers cost, if there are many. Returns -ERANGE if they would take more
+ * than half of a CPU, and the options do not allow that; otherwise 0. */
+int perch__recorder_check_cost(struct perch_recorder *recorder, const struct perch_events *events,
+			       struct perch_error *err);
+/* Call this when a file ends: recorder->cost is then that of the file. */
+void perch__recorder_end_cost(struct perch_recorder *recorder);
+/* Returns 0 or a negative errno. */
+int perch__recorder_write_cost(const struct perch_recorder *recorder, struct perch_writer *writer,
+			       struct perch_error *err);
 
 /* ---- files.c ---- */
 

@@ -181,6 +181,10 @@ static bool may_replace(const struct perch_recorder *recorder, int rc,
 static int try_open(struct perch_recorder *recorder, struct perch_events *events,
 		    const struct perch_targets *targets, struct perch_error *err)
 {
+	int rc = perch__recorder_check_cost(recorder, events, err);
+
+	if (rc < 0)
+		return rc;
 	equalize_software_events(events);
 	return perch_sampler_open_events(&recorder->sampler, events, targets,
 					 &recorder->options.sampler, err);

@@ -178,6 +178,7 @@ int perch_recorder_prepare(struct perch_recorder *recorder, struct perch_error *
 		return 0;
 	perch__recorder_synthesize_early(recorder);
 	recorder->file_start_ms = perch__recorder_now_ms();
+	recorder->cost_since = recorder->file_start_ms * 1000000;
 	if (options->pin_files)
 		perch__recorder_pinned_begin(&recorder->scan.pinned, !recorder->system_wide);
 	rc = options->disabled || options->sampler.event.enable_on_exec
@@ -190,6 +191,7 @@ int perch_recorder_prepare(struct perch_recorder *recorder, struct perch_error *
 int perch_recorder_start(struct perch_recorder *recorder, struct perch_error *err)
 {
 	const struct perch_recorder_options *options = &recorder->options;
+	uint64_t before = perch__recorder_cpu_ns();
 	int rc;
 
 	if (recorder->started || (!options->path && !options->fd && !options->sink))
@@ -206,15 +208,18 @@ int perch_recorder_start(struct perch_recorder *recorder, struct perch_error *er
 	rc = perch__recorder_synthesize(recorder, err);
 	recorder->file_start = perch__recorder_output_size(&recorder->output);
 	recorder->failed = rc < 0;
+	recorder->busy_ns += perch__recorder_cpu_ns() - before;
 	return rc;
 }
 
 ssize_t perch_recorder_write(struct perch_recorder *recorder, struct perch_error *err)
 {
+	uint64_t before = perch__recorder_cpu_ns();
 	ssize_t rc = perch__recorder_write_round(&recorder->rings, &recorder->scan,
 						 &recorder->output, err);
 
 	recorder->failed |= rc < 0;
+	recorder->busy_ns += perch__recorder_cpu_ns() - before;
 	return rc;
 }
 

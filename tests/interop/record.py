@@ -61,7 +61,7 @@ CASES = [
     "-e cpu-clock -a",
     "-e cpu-clock -C 0",
     "-e cpu-clock,cs",
-    "-e cpu-clock -e cs:u -c 100",
+    "-e cpu-clock -e cs:u -c 1000000",
     "-e {cpu-clock,cs}",
     "-e {cpu-clock,cs}:S",
     "-e {cpu-clock,cs}:S --running-time",
@@ -138,9 +138,11 @@ def is_bpf_listener(attr):
 def is_question(attr):
     """
     An event by which perch finds out something, and which is closed at once: a breakpoint, whether breakpoints fire, and dummy
-    events, whether the kernel inherits groups with the modifier S, and what the clock of the samples is at a moment.
+    events, whether the kernel inherits groups with the modifier S, what the clock of the samples is at a moment, and what
+    a sample costs.
     """
-    return number(attr.get("type", "0")) == 5 and "sample_type" not in attr or attr.get("sample_type") in ("TID|READ", "TIME")
+    return number(attr.get("type", "0")) == 5 and "sample_type" not in attr or \
+        attr.get("sample_type", "").startswith(("TID|READ", "TIME"))
 
 
 def once(attrs):

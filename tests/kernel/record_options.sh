@@ -33,11 +33,12 @@ at_least() {
 	[ "$(count "$1")" -ge "$2" ] 2> /dev/null
 }
 
-# The value of a field in the attr that -vv shows for the first event. An event with only the time dates the recording.
+# The value of a field in the attr that -vv shows for the first event. Events whose samples begin with the time
+# date the recording and measure what a sample costs.
 field() {
 	awk -v name="$1" '
 		/^perf_event_attr/ { inside = 1; value = "" } inside && $1 == "sample_type" { type = $2 } inside && $1 == name { value = $2 }
-		/^sys_perf/ && type != "TIME" { if (value != "") print value; exit }' out
+		/^sys_perf/ && type !~ /^TIME/ { if (value != "") print value; exit }' out
 }
 
 set_burn 50
@@ -443,7 +444,7 @@ sh -c "$forever" &
 busy=$!
 record -e cpu-clock -p $busy -C 0 -- sleep 0.3 && [ "$(count SAMPLE)" -ge 0 ] &&
 	! "$perch" report --stats -i a.data | grep -q 'LOST' && record -vv -e cpu-clock -p $busy -C 0 -- true &&
-	grep '^sys_perf_event_open: ' out | sed -n 2p | grep -q "pid $busy  cpu 0 " &&
+	grep '^sys_perf_event_open: ' out | sed -n 3p | grep -q "pid $busy  cpu 0 " &&
 	grep -q 'event cpu-clock: .* 1 descriptors$' out	# on other CPUs only the tracking event
 report $? "-p with -C: the process, on these CPUs"
 kill -STOP $busy	# it would delay what follows

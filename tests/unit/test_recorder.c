@@ -65,7 +65,8 @@ static int set_up_release(void **state, const char *release)
 	s->calls = fake_calls(&s->k);
 	assert_int_equal(perch_machine_new(&s->machine, s->root, &s->calls, NULL), 0);
 	s->options = (struct perch_recorder_options){
-		.sampler = { .event = { .period = 1000, .machine = s->machine }, .ring_pages = 4 },
+		.sampler = { .event = { .period = 1000000, .machine = s->machine },
+			     .ring_pages = 4 },
 		.no_kernel = true,
 		.no_bpf = true,
 		.no_build_ids = true,

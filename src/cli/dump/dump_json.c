@@ -230,7 +230,7 @@ void dump_json_header(struct dump *dump)
 
 	for (size_t i = 0; i < nr; i++)
 		put_event(&json, &events[i], i);
-	for (int feature = 1; feature < PERCH_FEATURE_MAX; feature++)
+	for (int feature = 1; feature <= PERCH_FEATURE_RECORDING_COST; feature++)
 		if (!perch_reader_feature(dump->reader, feature, &data, &size))
 			put_feature(&json, dump->reader, feature, data, size);
 }

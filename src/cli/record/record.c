@@ -300,6 +300,20 @@ static int run_command(struct record_options *options)
 	return status;
 }
 
+/* The plan, and what its samples would cost. The events are opened for this thread alone. */
+static int check_plan(struct record_options *options)
+{
+	struct perch_recorder *recorder = NULL;
+	struct record_plan plan = { 0 };
+	int status = record_make_plan(&plan, options);
+
+	if (!status)
+		status = record_check_cost(&recorder, &plan, options);
+	perch_recorder_close(recorder);
+	record_clear_plan(&plan);
+	return status;
+}
+
 int perch_cmd_record(int argc, char **argv)
 {
 	struct record_options options = { .command = "record", .argc = argc, .argv = argv };
@@ -322,8 +336,8 @@ int perch_cmd_record(int argc, char **argv)
 	status = record_check(&options);
 	if (!status)
 		status = cli_check_filter(options.command, options.machine);
-	if (!status && !options.dry_run)
-		status = run_command(&options);
+	if (!status)
+		status = options.dry_run ? check_plan(&options) : run_command(&options);
 	record_clear_options(&options);
 	perch_machine_free(options.machine);
 	return status;

@@ -62,6 +62,7 @@ enum record_flag {
 enum record_switch { RECORD_ONE_FILE, RECORD_BY_SIGNAL, RECORD_BY_SIZE, RECORD_BY_TIME };
 
 #define RECORD_MAX_WINDOW_TIMES 64
+#define RECORD_NOTED_SHARE	0.1 /* of the CPU time, for what recording takes */
 
 /* The command line as it was parsed. */
 struct record_options {
@@ -101,7 +102,8 @@ struct record_options {
 	bool per_thread; /* a ring of each thread, not of each CPU */
 	bool dry_run;
 	bool durable;
-	int realtime; /* -r: the priority of the recorder; 0: as it is */
+	bool any_cost; /* --force: samples may take more than half of a CPU */
+	int realtime;  /* -r: the priority of the recorder; 0: as it is */
 	int verbose;
 	const char *output;
 	size_t ring_pages;  /* 0 is the default */
@@ -235,6 +237,10 @@ void record_clear_plan(struct record_plan *plan);
  * it has printed an error. */
 int record_open(struct perch_recorder **recorder, struct record_plan *plan,
 		const struct record_options *options, pid_t program);
+/* Refuses events whose samples would take too much CPU time, for --dry-run. Other refusals are
+ * those of a target, which is not known here. Returns 0 or the exit status. */
+int record_check_cost(struct perch_recorder **recorder, struct record_plan *plan,
+		      const struct record_options *options);
 /* Events on many threads and CPUs need many descriptors. The program was forked before, so its own
  * limit does not change. */
 void record_raise_descriptor_limit(void);

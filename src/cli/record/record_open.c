@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens the events of `perch record`. */
+#include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -143,6 +145,7 @@ static int try_open(struct perch_recorder **recorder, struct record_plan *plan,
 		.no_kernel = plan->user_only,
 		.no_bpf = options->flag[RECORD_NO_BPF],
 		.no_build_ids = options->no_build_ids,
+		.any_cost = options->any_cost,
 		.map_ids = options->map_ids,
 		.argc = options->command_line ? options->argc + 1 : 0,
 		.argv = options->command_line,
@@ -290,6 +293,41 @@ void record_raise_descriptor_limit(void)
 	}
 }
 
+/* Prints that samples of timers take much of the CPU time. */
+static void print_cost(const struct perch_recorder *recorder, const struct record_options *options)
+{
+	struct perch_recording_cost cost;
+	double percent;
+
+	perch_recorder_get_cost(recorder, &cost);
+	percent = 100 * (double)cost.rate * (double)cost.sample_ns / 1e9;
+	if (percent >= 100 * RECORD_NOTED_SHARE)
+		cli_note(options->command,
+			 "each sample takes %.0f us here: %" PRIu64
+			 " samples per second take %.0f %% of the CPU time",
+			 (double)cost.sample_ns / 1e3, cost.rate, percent < 100 ? percent : 100);
+}
+
+static bool is_too_costly(const struct perch_error *err)
+{
+	return err->errnum == ERANGE && err->kind == PERCH_ERROR_PERIOD;
+}
+
+/* Returns the exit status. */
+static int open_error(const struct record_plan *plan, const struct record_options *options,
+		      struct perch_error *err)
+{
+	char remedy[sizeof(err->remedy)];
+
+	if (!is_too_costly(err))
+		return plan->by_default ? default_open_error(plan, options, err)
+					: cli_open_error(options->command, err);
+	memcpy(remedy, err->remedy, sizeof(remedy));
+	perch_error_remedy(err, "%s by -F or -c, or use --force", remedy);
+	cli_error(options->command, err);
+	return CLI_EXIT_USAGE;
+}
+
 int record_open(struct perch_recorder **recorder, struct record_plan *plan,
 		const struct record_options *options, pid_t program)
 {
@@ -297,8 +335,7 @@ int record_open(struct perch_recorder **recorder, struct record_plan *plan,
 	struct perch_error err;
 
 	if (try_open(recorder, plan, options, program, &err) < 0)
-		return plan->by_default ? default_open_error(plan, options, &err)
-					: cli_open_error(options->command, &err);
+		return open_error(plan, options, &err);
 	plan->default_replaced = perch_recorder_replaced_cycles(*recorder);
 	sampler = perch_recorder_sampler(*recorder);
 	if (options->verbose)
@@ -308,6 +345,22 @@ int record_open(struct perch_recorder **recorder, struct record_plan *plan,
 		print_broken_groups(sampler, &plan->events, options);
 		print_uninherited_groups(sampler, plan, options);
 		print_ignored(sampler, &plan->events, options);
+		print_cost(*recorder, options);
 	}
+	return 0;
+}
+
+int record_check_cost(struct perch_recorder **recorder, struct record_plan *plan,
+		      const struct record_options *options)
+{
+	struct perch_error err;
+
+	/* a target that any user may record */
+	plan->system_wide = false;
+	plan->nr_cgroups = 0;
+	if (try_open(recorder, plan, options, 0, &err) < 0)
+		return is_too_costly(&err) ? open_error(plan, options, &err) : 0;
+	if (!options->quiet)
+		print_cost(*recorder, options);
 	return 0;
 }

@@ -93,6 +93,8 @@ const struct cli_option record_event_options[] = {
 		.help = "sample only the kernel"),
 	CLI_ROW(.letter = 'm', .name = "mmap-pages", .argument = "PAGES", .set = record_set_pages,
 		.help = "size of the ring of each CPU (512K)"),
+	CLI_ROW(.name = "force", SETS(any_cost),
+		.help = "sample also if that takes more than half of the CPU time"),
 	CLI_ROW(.name = "no-bpf-event", SETS(flag[RECORD_NO_BPF]),
 		.help = "no records of BPF programs"),
 	CLI_ROW(.letter = 'v', .name = "verbose", SETS(verbose),

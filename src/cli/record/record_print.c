@@ -154,6 +154,55 @@ static void print_removed_events(const struct record *record, uint64_t samples)
 			samples ? "" : "no samples: ", (int)record->without_events);
 }
 
+static void print_throttled(const struct record *record, uint64_t times)
+{
+	char limit[64] = "";
+	long rate;
+
+	if (!perch_machine_sysctl(record->options->machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &rate,
+				  NULL))
+		snprintf(limit, sizeof(limit), " (%s, currently %ld)",
+			 perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE), rate);
+	cli_note(record->options->command,
+		 "the kernel throttled sampling %" PRIu64
+		 " %s: it takes no samples until the next tick of a CPU that had more than its "
+		 "limit allows%s; sample less often (-F)",
+		 times, cli_word(times, "time", "times"), limit);
+}
+
+/* The CPU time that samples were taken from: of the program, of the CPUs, or of one thread. */
+static double sampled_seconds(const struct record *record, const struct perch_recording_cost *cost)
+{
+	const struct rusage *usage = &record->program_usage;
+
+	if (record->plan->program_only && record->program_ended)
+		return seconds_of(&usage->ru_utime) + seconds_of(&usage->ru_stime);
+	return (double)cost->elapsed_ns / 1e9 * (double)(cost->cpus ? cost->cpus : 1);
+}
+
+/* Prints what samples and the recorder took, if it is much. */
+static void print_cost(const struct record *record)
+{
+	const double noted = record->options->verbose ? 0 : RECORD_NOTED_SHARE;
+	struct perch_recording_cost cost;
+	double sampling, recorder, all;
+
+	perch_recorder_get_cost(record->recorder, &cost);
+	sampling = (double)cost.samples * (double)cost.sample_ns / 1e9;
+	recorder = (double)cost.recorder_ns / 1e9;
+	all = sampled_seconds(record, &cost);
+	if (sampling > noted * all)
+		cli_note(record->options->command,
+			 "sampling took %.3f s of %.3f s of CPU time: %" PRIu64
+			 " samples of %.0f us; "
+			 "sample less often (-F) to disturb less",
+			 sampling, all, cost.samples, (double)cost.sample_ns / 1e3);
+	if (recorder > noted * (double)cost.elapsed_ns / 1e9)
+		cli_note(record->options->command,
+			 "the recorder itself took %.3f s of CPU time in %.3f s", recorder,
+			 (double)cost.elapsed_ns / 1e9);
+}
+
 void record_print_warnings(const struct record *record)
 {
 	struct perch_recorder_stats stats;
@@ -185,9 +234,8 @@ void record_print_warnings(const struct record *record)
 			 cli_word(stats.unwritten_samples, "sample", "samples"),
 			 (double)stats.unwritten_bytes / 1024 / 1024);
 	if (stats.throttled)
-		cli_note(record->options->command,
-			 "the kernel throttled sampling %" PRIu64 " %s: sample less often (-F)",
-			 stats.throttled, cli_word(stats.throttled, "time", "times"));
+		print_throttled(record, stats.throttled);
+	print_cost(record);
 	if (!stats.samples)
 		print_no_samples(record, stats.lost);
 	print_removed_events(record, stats.samples);

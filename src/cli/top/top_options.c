@@ -110,7 +110,6 @@ static const struct cli_option options[] = {
 		.help = "only samples in these DSOs"),
 	CLI_ROW(.name = "symbols", .argument = "NAMES", SETS(report.filter.options.symbols),
 		.help = "only samples in these functions"),
-	CLI_ROW(.name = "force", .kind = CLI_IGNORED, .hidden = true),
 	CLI_ROW(.table = cli_kernel_options, .at = AT(report.input)),
 	{ 0 },
 };

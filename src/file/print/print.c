@@ -290,6 +290,28 @@ static void print_cache_line(struct perch_reader *reader, FILE *stream, struct p
 		fprintf(stream, "# cacheline size: %u\n", size);
 }
 
+/* struct perch_recording_cost. The share of time is that of all CPUs, or of one thread. */
+static void print_cost(struct perch_reader *reader, FILE *stream, struct perch__view view)
+{
+	struct perch_recording_cost cost;
+	double seconds, elapsed;
+
+	(void)view;
+	if (perch_reader_cost(reader, &cost) < 0)
+		return;
+	elapsed = (double)cost.elapsed_ns / 1e9;
+	fprintf(stream, "# recording cost: recorder %.3f s of CPU time in %.3f s",
+		(double)cost.recorder_ns / 1e9, elapsed);
+	seconds = (double)cost.sample_ns * (double)cost.samples / 1e9;
+	if (cost.sample_ns)
+		fprintf(stream, "; %" PRIu64 " samples of %.1f us = %.3f s", cost.samples,
+			(double)cost.sample_ns / 1e3, seconds);
+	if (cost.sample_ns && cost.cpus && elapsed > 0)
+		fprintf(stream, ", %.1f %% of %" PRIu64 " CPUs",
+			100 * seconds / elapsed / (double)cost.cpus, cost.cpus);
+	fputc('\n', stream);
+}
+
 /*
  * Each feature in the order of its bit: its name, and how it is printed. A text feature has a
  * label. A feature without label and function is not printed. Long ones are only announced in
@@ -300,7 +322,7 @@ static const struct {
 	const char *label;
 	print_feature *print;
 	bool only_announced;
-} features[PERCH_FEATURE_MAX] = {
+} features[PERCH__FEATURE_BITS] = {
 	[PERCH_FEATURE_TRACING_DATA] = { .name = "TRACING_DATA" },
 	[PERCH_FEATURE_BUILD_ID] = { .name = "BUILD_ID" },
 	[PERCH_FEATURE_HOSTNAME] = { .name = "HOSTNAME", .label = "hostname" },
@@ -346,18 +368,19 @@ static const struct {
 	[PERCH_FEATURE_CPU_DOMAIN_INFO] = { .name = "CPU_DOMAIN_INFO", .only_announced = true },
 	[PERCH_FEATURE_E_MACHINE] = { .name = "E_MACHINE", .print = print_elf_machine },
 	[PERCH_FEATURE_CLN_SIZE] = { .name = "CLN_SIZE", .print = print_cache_line },
+	[PERCH_FEATURE_RECORDING_COST] = { .name = "RECORDING_COST", .print = print_cost },
 };
 
 const char *perch_feature_name(enum perch_feature feature)
 {
-	return feature >= 0 && feature < PERCH_FEATURE_MAX ? features[feature].name : NULL;
+	return feature >= 0 && feature < PERCH__FEATURE_BITS ? features[feature].name : NULL;
 }
 
 static void print_feature_line(struct perch_reader *reader, FILE *stream, int feature, bool info)
 {
 	if (features[feature].print && (info || !features[feature].only_announced)) {
 		features[feature].print(reader, stream, reader->feature[feature]);
-	} else if (features[feature].label && reader->text[feature]) {
+	} else if (features[feature].label && perch_reader_text(reader, feature)) {
 		fprintf(stream, "# %s : ", features[feature].label);
 		print_text(stream, reader->text[feature]);
 		fputc('\n', stream);
@@ -398,7 +421,7 @@ static int print_header(struct perch_reader *reader, FILE *stream, bool info)
 
 	fputs("# ========\n", stream);
 	print_start(reader, stream);
-	for (int i = PERCH_FEATURE_TRACING_DATA; i < PERCH_FEATURE_MAX; i++) {
+	for (int i = PERCH_FEATURE_TRACING_DATA; i < PERCH__FEATURE_BITS; i++) {
 		if (reader->feature[i].at)
 			print_feature_line(reader, stream, i, info);
 		else

@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What samples cost: measured before a timer samples often, refused above half of the CPU time, and in the file. A library pretends a machine
+# on which a sample takes 45 us more than here.
+# shellcheck source=tests/kernel/common.bash
+. "$(dirname "$(realpath "$0")")/common.bash"
+expensive=${PERCH_BUILD_ROOT:?}/tests/kernel/expensive-samples.so
+
+record() {
+	rm -f a.data ran
+	LD_PRELOAD=$expensive "$perch" record -o a.data "$@" > out 2>&1
+}
+
+# The share of the CPU time in a message.
+percent() {
+	sed -n 's/.*each sample takes [0-9]* us here: .* samples per second \(would \)*take \([0-9]*\) %.*/\2/p' out
+}
+
+set_burn 50
+"$perch" record -e cpu-clock -o a.data -- true > out 2>&1 || { echo "skipped: cannot record here: $(cat out)"; exit 77; }
+if [ ! -e "$expensive" ] || ! record -F 4000 -e cpu-clock -- true || [ -z "$(percent)" ]; then
+	skip "expensive samples" "they cannot be pretended here"
+	exit 0
+fi
+record -F 4000 -e cpu-clock -- sh -c "$burn" && [ "$(percent)" -ge 18 ] && [ -s a.data ]
+report $? "a cost above 10 % is said, and recorded ($(percent) %)"
+record -F 15000 -e cpu-clock -- touch ran
+[ $? -eq 2 ] && ! [ -e ran ] && ! [ -e a.data ] && grep -q 'Take at most [1-9]000* samples per second' out && grep -q 'use --force' out &&
+	grep -q '15000 samples per second would take \([67][0-9] %\|[89][0-9] %\|all\) .*of the CPU time' out
+report $? "more than half of the CPU time is refused, before the program runs"
+record --dry-run -F 15000 -e cpu-clock -- touch ran
+[ $? -eq 2 ] && ! [ -e ran ] && grep -q '15000 samples per second would take' out
+report $? "--dry-run refuses it, too"
+record --dry-run -a -F 4000 -e cpu-clock -- touch ran && ! [ -e ran ] && [ "$(percent)" -ge 18 ]
+report $? "--dry-run: a cost above 10 % is said"
+record -F 4000 -e cpu-clock,task-clock,cpu-clock:u,cpu-clock:k -- touch ran
+[ $? -eq 2 ] && ! [ -e ran ] && grep -q '16000 samples per second would take' out
+report $? "the timers of all events count"
+record -e cpu-clock/period=1000/ -- touch ran
+[ $? -eq 2 ] && ! [ -e ran ] && grep -q '100000 samples per second would take all of the CPU time' out
+report $? "a period of an event below the shortest one of the kernel"
+record --force -F 10000 -e cpu-clock -- touch ran && [ -e ran ] && [ -s a.data ] && grep -q '10000 samples per second take' out
+report $? "--force records, with a note"
+LD_PRELOAD=$expensive "$perch" top -e cpu-clock -c 1000 > out 2>&1 < /dev/null
+[ $? -eq 2 ] && grep -q '100000 samples per second would take all of the CPU time' out
+report $? "top refuses it, too"
+record -F 999 -e cpu-clock -- sh -c "$burn" && ! grep -q 'each sample' out
+report $? "seldom samples are not measured"
+record -e cs -c 1 -- true && ! grep -q 'each sample' out
+report $? "events that are no timers are not measured"
+"$perch" record -e cs -c 1 -o a.data -- true > out 2>&1 && "$perch" report -i a.data --header-only > out &&
+	grep -q '^# recording cost: recorder [0-9.]* s of CPU time in [0-9.]* s$' out
+report $? "the file has the time of the recorder"
+record -F 4000 -e cpu-clock -- sh -c "$burn" && "$perch" report -i a.data --header-only > out &&
+	awk '/^# recording cost:/ { for (i = 1; i < NF; i++) if ($(i + 1) == "samples") { n = $i; each = $(i + 3); sum = $(i + 6) } }
+		END { exit !(n > 0 && each >= 45 && sum > 0.99 * n * each / 1e6 - 0.001 && sum < 1.01 * n * each / 1e6 + 0.001) }' out
+report $? "the file has what samples cost"
+record -v -F 4000 -e cpu-clock -- sh -c "$burn" && grep -q 'sampling took [0-9.]* s of [0-9.]* s of CPU time: [0-9]* samples of [0-9]* us' out &&
+	grep -q 'the recorder itself took' out
+report $? "-v prints the measured cost"
+if type perf > /dev/null 2>&1 && record -F 4000 -e cpu-clock -- sh -c "$burn"; then
+	samples=$("$perch" report --stats -i a.data 2> /dev/null | awk '$1 == "SAMPLE" { print $3; exit }')
+	perf report --header-only -i a.data > out 2>&1 && ! grep -qi 'invalid\|unknown\|error' out &&
+		[ "$(perf script -i a.data 2> err | wc -l)" -eq "$samples" ] && ! [ -s err ]
+	report $? "perf reads the file without a message"
+fi
+exit $failed

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pretends a machine on which each sample costs 45 us, for programs that are started with this
+ * library in LD_PRELOAD: a virtual machine with a slow timer. perch finds the cost by steps of the
+ * clock CLOCK_MONOTONIC_RAW, so the library makes each step longer in which something interrupted
+ * the thread.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+
+#define COST_NS	       45000
+#define INTERRUPTED_NS 800 /* a step without an interrupt takes less */
+
+typedef int get_time(clockid_t clock, struct timespec *time);
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	static get_time *found;
+	static long long last, added;
+	long long now;
+	int rc;
+
+	if (!found)
+		found = (get_time *)dlsym(RTLD_NEXT, "clock_gettime");
+	rc = found(clock, time);
+	if (rc || clock != CLOCK_MONOTONIC_RAW)
+		return rc;
+	now = time->tv_sec * 1000000000LL + time->tv_nsec;
+	if (last && now - last > INTERRUPTED_NS)
+		added += COST_NS;
+	last = now;
+	now += added;
+	time->tv_sec = now / 1000000000;
+	time->tv_nsec = now % 1000000000;
+	return 0;
+}
