@@ -68,7 +68,8 @@ struct perch_checks_options {
  * @param[out] checks  the results; NULL after a failure. Free it with perch_checks_free().
  * @param options      NULL is the defaults; not needed after the return
  * @param[out] err     the reason of a failure; NULL is allowed
- * @return 0 or -ENOMEM. What the kernel refuses is a result.
+ * @return 0, -ENOMEM, or -EINVAL for members of a later version. What the kernel refuses is a
+ *         result.
  */
 PERCH_API int perch_checks_run(struct perch_checks **checks,
 			       const struct perch_checks_options *options, struct perch_error *err);

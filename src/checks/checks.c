@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/reserved.h"
 #include "internal.h"
 
 /* Groups, in the order of the output. */
@@ -87,6 +88,10 @@ int perch_checks_run(struct perch_checks **checks, const struct perch_checks_opt
 	int rc;
 
 	*checks = NULL;
+	if (PERCH__CHECK_RESERVED(options, "perch_checks_options", err)) {
+		free(new);
+		return -EINVAL;
+	}
 	if (!new)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the results");

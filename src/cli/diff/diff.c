@@ -79,10 +79,10 @@ static int set_keys(const struct cli_given *given)
 }
 
 static const struct cli_word methods[] = {
-	{ "delta", DIFF_DELTA },
-	{ "delta-abs", DIFF_DELTA_ABS },
-	{ "ratio", DIFF_RATIO },
-	{ "wdiff", DIFF_WDIFF },
+	{ "delta", PERCH_COMPARISON_DELTA },
+	{ "delta-abs", PERCH_COMPARISON_DELTA_ABS },
+	{ "ratio", PERCH_COMPARISON_RATIO },
+	{ "wdiff", PERCH_COMPARISON_WDIFF },
 	{ 0 },
 };
 
@@ -109,7 +109,7 @@ static int set_method(const struct cli_given *given)
 {
 	struct diff *diff = given->state;
 	size_t length = given->negated ? 0 : strcspn(given->text, ":");
-	uint64_t method = DIFF_DELTA_ABS;
+	uint64_t method = PERCH_COMPARISON_DELTA_ABS;
 	char name[16];
 
 	snprintf(name, sizeof(name), "%.*s", (int)length, given->negated ? "" : given->text);
@@ -122,8 +122,8 @@ static int set_method(const struct cli_given *given)
 	    cli_options_find_words(DIFF_COMMAND, given->option,
 				   strncmp(name, "wdiff", 6) ? given->text : name, &method))
 		return CLI_EXIT_USAGE;
-	diff->method = (enum diff_method)method;
-	return method == DIFF_WDIFF ? set_weights(diff, given->text + length) : 0;
+	diff->method = (enum perch_comparison_method)method;
+	return method == PERCH_COMPARISON_WDIFF ? set_weights(diff, given->text + length) : 0;
 }
 
 static int set_separator(const struct cli_given *given)
@@ -295,7 +295,7 @@ static int parse_arguments(struct diff_command *command, int argc, char **argv)
 int perch_cmd_diff(int argc, char **argv)
 {
 	static struct diff_command command = { .diff = { .input.command = DIFF_COMMAND,
-							 .method = DIFF_DELTA_ABS,
+							 .method = PERCH_COMPARISON_DELTA_ABS,
 							 .graph_limit = GRAPH_LIMIT,
 							 .order = 1 } };
 	struct diff *diff = &command.diff;

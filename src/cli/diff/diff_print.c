@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of an event, in the layout of perf diff. */
 #include <inttypes.h>
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "diff.h"
@@ -18,12 +18,11 @@ struct column {
 
 struct table {
 	const struct diff *diff;
-	const struct diff_event *event;
+	const struct perch_comparison *comparison; /* of the rows */
 	struct column column[3 * DIFF_MAX_FILES];
 	size_t nr_columns;
 	size_t key_width[DIFF_MAX_KEYS];
 	size_t last_key; /* the last one that is printed, which is not padded */
-	struct diff_graph graph;
 };
 
 #define MAX_GRAPH_DEPTH 100 /* of branches that are indented more */
@@ -48,10 +47,10 @@ static void add_columns(struct table *table)
 		const char *title;
 		int width;
 	} methods[] = {
-		[DIFF_DELTA] = { "Delta", 7 },
-		[DIFF_DELTA_ABS] = { "Delta Abs", 7 },
-		[DIFF_RATIO] = { "Ratio", 14 },
-		[DIFF_WDIFF] = { "Weighted diff", 14 },
+		[PERCH_COMPARISON_DELTA] = { "Delta", 7 },
+		[PERCH_COMPARISON_DELTA_ABS] = { "Delta Abs", 7 },
+		[PERCH_COMPARISON_RATIO] = { "Ratio", 14 },
+		[PERCH_COMPARISON_WDIFF] = { "Weighted diff", 14 },
 	};
 	const struct diff *diff = table->diff;
 
@@ -70,47 +69,48 @@ static void add_columns(struct table *table)
 
 /* ---- cells ---- */
 
-static void format_computed(const struct table *table, size_t row, size_t file, char *text,
-			    size_t size)
+/* rows: those of the table, or its branches */
+static void format_computed(const struct table *table, const struct perch_comparison *rows,
+			    size_t row, size_t file, char *text, size_t size)
 {
 	const struct diff *diff = table->diff;
-	double value = diff_compute(diff, table->event, row, file);
-	bool base = diff_sum_of(diff, table->event, row, 0)->samples;
+	double value = perch_comparison_compute(rows, row, file);
+	bool base = perch_comparison_row_sum(rows, row, 0)->samples;
 
-	if (diff->method == DIFF_DELTA || diff->method == DIFF_DELTA_ABS)
+	if (diff->method == PERCH_COMPARISON_DELTA || diff->method == PERCH_COMPARISON_DELTA_ABS)
 		snprintf(text, size, "%+.2f%%", value);
 	else if (!base)
 		snprintf(text, size, "N/A");
-	else if (diff->method == DIFF_RATIO)
+	else if (diff->method == PERCH_COMPARISON_RATIO)
 		snprintf(text, size, "%.6f", value);
 	else
 		snprintf(text, size, "%.0f", value);
 }
 
-static void format_formula(const struct table *table, size_t row, size_t file, char *text,
-			   size_t size)
+static void format_formula(const struct table *table, const struct perch_comparison *rows,
+			   size_t row, size_t file, char *text, size_t size)
 {
 	const struct diff *diff = table->diff;
-	const struct diff_event *event = table->event;
-	uint64_t before = diff_sum_of(diff, event, row, 0)->period;
-	uint64_t after = diff_sum_of(diff, event, row, file)->period;
+	uint64_t before = perch_comparison_row_sum(rows, row, 0)->period;
+	uint64_t after = perch_comparison_row_sum(rows, row, file)->period;
 
-	if (diff->method == DIFF_RATIO)
+	if (diff->method == PERCH_COMPARISON_RATIO)
 		snprintf(text, size, "%" PRIu64 " / %" PRIu64, after, before);
-	else if (diff->method == DIFF_WDIFF)
+	else if (diff->method == PERCH_COMPARISON_WDIFF)
 		snprintf(text, size, "(%" PRIu64 " * %" PRId64 ") - (%" PRIu64 " * %" PRId64 ")",
 			 after, diff->weight, before, diff->base_weight);
 	else
 		snprintf(text, size,
 			 "(%" PRIu64 " * 100 / %" PRIu64 ") - (%" PRIu64 " * 100 / %" PRIu64 ")",
-			 after, event->total[file].period, before, event->total[0].period);
+			 after, perch_comparison_total(rows, file)->period, before,
+			 perch_comparison_total(rows, 0)->period);
 }
 
 /* A cell is empty if the file has no samples of the row, except the period in the first file. */
-static void format_cell(const struct table *table, const struct column *column, size_t row,
-			char *text, size_t size)
+static void format_cell(const struct table *table, const struct perch_comparison *rows,
+			const struct column *column, size_t row, char *text, size_t size)
 {
-	const struct diff_sum *sum = diff_sum_of(table->diff, table->event, row, column->file);
+	const struct perch_comparison_sum *sum = perch_comparison_row_sum(rows, row, column->file);
 
 	text[0] = 0;
 	if (column->kind == PERIOD && (!column->file || sum->samples))
@@ -119,11 +119,11 @@ static void format_cell(const struct table *table, const struct column *column, 
 		return;
 	if (column->kind == BASELINE)
 		snprintf(text, size, table->diff->separator ? "%.2f" : "%.2f%%",
-			 diff_share(table->event, 0, sum->period));
+			 perch_comparison_share(rows, row, 0));
 	else if (column->kind == COMPUTED)
-		format_computed(table, row, column->file, text, size);
+		format_computed(table, rows, row, column->file, text, size);
 	else if (column->kind == FORMULA)
-		format_formula(table, row, column->file, text, size);
+		format_formula(table, rows, row, column->file, text, size);
 }
 
 /* ---- sums of the baseline among the keys ---- */
@@ -154,18 +154,19 @@ bool diff_has_sum(const struct perch_column *key)
 	return sum_of(key) < NR_SUMS;
 }
 
-/* Returns the text of a key in a row. text: that of the row; buffer: of SUM_BYTES. */
+/* Returns the text of a key in a row. buffer: of SUM_BYTES. */
 #define SUM_BYTES 32
-static const char *key_text(const struct table *table, size_t key, size_t row, const char *text,
-			    char *buffer)
+static const char *key_text(const struct table *table, size_t key, size_t row, char *buffer)
 {
-	const struct diff_sum *sum = diff_sum_of(table->diff, table->event, row, 0);
+	const struct perch_comparison_sum *sum =
+		perch_comparison_row_sum(table->comparison, row, 0);
 	const struct perch_column *column = table->diff->key[key];
 
 	if (!diff_is_sum(column))
-		return text;
+		return perch_comparison_text(table->comparison, row, key);
 	if (sum_of(column) == OVERHEAD)
-		snprintf(buffer, SUM_BYTES, "%.2f%%", diff_share(table->event, 0, sum->period));
+		snprintf(buffer, SUM_BYTES, "%.2f%%",
+			 perch_comparison_share(table->comparison, row, 0));
 	else
 		snprintf(buffer, SUM_BYTES, "%" PRIu64,
 			 sum_of(column) == SAMPLE ? sum->samples : sum->period);
@@ -216,24 +217,22 @@ static void put_between(const struct table *table)
 		fputs("  ", stdout);
 }
 
-/* texts: the cells of the row, each with a NUL; NULL prints the titles. */
-static void put_keys(const struct table *table, const char *texts, size_t row)
+#define TITLES SIZE_MAX /* in place of a row */
+
+static void put_keys(const struct table *table, size_t row)
 {
 	const struct diff *diff = table->diff;
 	char buffer[SUM_BYTES];
 	bool first = true;
 
 	for (size_t i = 0; i < diff->nr_keys; i++) {
-		if (!diff->hidden[i]) {
-			if (!first)
-				put_between(table);
-			first = false;
-			put_key(table, i,
-				texts ? key_text(table, i, row, texts, buffer)
-				      : diff->key[i]->header);
-		}
-		if (texts)
-			texts += strlen(texts) + 1;
+		if (diff->hidden[i])
+			continue;
+		if (!first)
+			put_between(table);
+		first = false;
+		put_key(table, i,
+			row == TITLES ? diff->key[i]->header : key_text(table, i, row, buffer));
 	}
 	putchar('\n');
 }
@@ -247,25 +246,24 @@ static void put_column(const struct table *table, const struct column *column, c
 	put_between(table);
 }
 
-static void put_cells(const struct table *table, size_t row)
+static void put_cells(const struct table *table, const struct perch_comparison *rows, size_t row)
 {
 	char cell[160];
 
 	if (!table->diff->separator)
 		fputs("  ", stdout);
 	for (size_t i = 0; i < table->nr_columns; i++) {
-		format_cell(table, &table->column[i], row, cell, sizeof(cell));
+		format_cell(table, rows, &table->column[i], row, cell, sizeof(cell));
 		put_column(table, &table->column[i], cell);
 	}
 }
 
 /* Prints a branch with its name in the last column, indented by its depth. */
-static void put_branch(const struct table *table, const struct diff_event *event, uint32_t branch,
-		       int depth)
+static void put_branch(const struct table *table, uint32_t branch, int depth)
 {
 	static const char no_text[DIFF_MAX_KEYS];
 
-	put_cells(table, branch);
+	put_cells(table, perch_comparison_branches(table->comparison), branch);
 	for (size_t i = 0; i < table->last_key; i++) {
 		if (table->diff->hidden[i])
 			continue;
@@ -273,32 +271,42 @@ static void put_branch(const struct table *table, const struct diff_event *event
 		put_between(table);
 	}
 	printf("%*s<- ", 2 * (depth < MAX_GRAPH_DEPTH ? depth : MAX_GRAPH_DEPTH), "");
-	puts(diff_graph_name(event, branch));
+	puts(perch_comparison_branch_name(table->comparison, branch));
+}
+
+/* True if the share of a branch has changed enough to be printed. */
+static bool is_shown(const struct diff *diff, const struct perch_comparison *branches,
+		     uint32_t branch)
+{
+	double before = perch_comparison_share(branches, branch, 0);
+
+	for (size_t file = 1; file < diff->nr_files; file++)
+		if (fabs(perch_comparison_share(branches, branch, file) - before) >=
+		    diff->graph_limit)
+			return true;
+	return false;
 }
 
 /* Prints the branches below a row that have changed. A call chain is limited, so this recursion
  * is. */
-static void put_branches(const struct table *table, const struct diff_event *event, uint32_t first,
-			 int depth)
+static void put_branches(const struct table *table, uint32_t first, int depth)
 {
-	for (uint32_t at = first; at != NO_BRANCH; at = table->graph.next[at]) {
-		if (!diff_graph_is_shown(table->diff, event, at))
+	const struct perch_comparison *rows = table->comparison;
+
+	for (uint32_t at = first; at != PERCH_COMPARISON_NONE;
+	     at = perch_comparison_next_branch(rows, at, false)) {
+		if (!is_shown(table->diff, perch_comparison_branches(rows), at))
 			continue;
-		put_branch(table, event, at, depth);
-		put_branches(table, event, table->graph.first[at], depth + 1);
+		put_branch(table, at, depth);
+		put_branches(table, perch_comparison_next_branch(rows, at, true), depth + 1);
 	}
 }
 
 static void put_row(const struct table *table, size_t row)
 {
-	struct table branches = *table;
-
-	put_cells(table, row);
-	put_keys(table, table->event->text + table->event->row[row].text, row);
-	if (!table->graph.first_of_row)
-		return;
-	branches.event = table->event->branches;
-	put_branches(&branches, table->event, table->graph.first_of_row[row], 1);
+	put_cells(table, table->comparison, row);
+	put_keys(table, row);
+	put_branches(table, perch_comparison_first_caller(table->comparison, row), 1);
 }
 
 static void put_dots(size_t nr)
@@ -312,7 +320,7 @@ static void put_titles(const struct table *table)
 	fputs("# ", stdout);
 	for (size_t i = 0; i < table->nr_columns; i++)
 		put_column(table, &table->column[i], table->column[i].title);
-	put_keys(table, NULL, 0);
+	put_keys(table, TITLES);
 	if (table->diff->separator)
 		return;
 	putchar('#');
@@ -340,18 +348,14 @@ static void set_widths(struct table *table, const uint32_t *rows, size_t nr)
 		if (!diff->hidden[key])
 			table->last_key = key;
 	}
-	for (size_t i = 0; i < nr; i++) {
-		const char *text = table->event->text + table->event->row[rows[i]].text;
-
+	for (size_t i = 0; i < nr; i++)
 		for (size_t key = 0; key < diff->nr_keys; key++) {
 			char buffer[SUM_BYTES];
-			size_t width = characters(key_text(table, key, rows[i], text, buffer));
+			size_t width = characters(key_text(table, key, rows[i], buffer));
 
 			if (width > table->key_width[key])
 				table->key_width[key] = width;
-			text += strlen(text) + 1;
 		}
-	}
 }
 
 static void put_files(const struct diff *diff)
@@ -367,16 +371,13 @@ static void put_files(const struct diff *diff)
 
 static int print_event(const struct diff *diff, const struct diff_event *event)
 {
-	struct table table = { .diff = diff, .event = event };
+	struct table table = { .diff = diff, .comparison = event->comparison };
+	const uint32_t *rows;
+	struct perch_error err;
 	size_t nr;
-	uint32_t *rows = diff_sort(diff, event, &nr);
 
-	if (!rows || diff_graph_sort(diff, event, &table.graph)) {
-		free(rows);
-		diff_graph_clear(&table.graph);
-		cli_note(DIFF_COMMAND, "no memory");
-		return CLI_EXIT_FAILURE;
-	}
+	if (perch_comparison_sort(event->comparison, &rows, &nr, &err))
+		return cli_error(DIFF_COMMAND, &err);
 	add_columns(&table);
 	set_widths(&table, rows, nr);
 	if (!diff->quiet) {
@@ -389,8 +390,6 @@ static int print_event(const struct diff *diff, const struct diff_event *event)
 	}
 	for (size_t i = 0; i < nr; i++)
 		put_row(&table, rows[i]);
-	free(rows);
-	diff_graph_clear(&table.graph);
 	if (!diff->quiet)
 		diff_print_summary(diff, event);
 	return 0;

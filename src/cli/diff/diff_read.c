@@ -15,7 +15,6 @@ struct reading {
 	struct cli_filter filter;
 	struct perch_profile *profile;
 	char *time; /* the part of --time that is for this file */
-	char *texts;
 	const struct perch_column
 		*key[DIFF_MAX_KEYS]; /* diff->key, or those of this file; NULL: a sum */
 	const struct perch_column *column[DIFF_MAX_KEYS]; /* keys other than sums */
@@ -31,6 +30,25 @@ static int no_memory(void)
 
 /* ---- events ---- */
 
+static int new_comparison(const struct diff *diff, struct diff_event *event)
+{
+	const struct perch_comparison_options options = { .nr_profiles = diff->nr_files,
+							  .keys = diff->key,
+							  .nr_keys = diff->nr_keys,
+							  .method = diff->method,
+							  .base_weight = diff->base_weight,
+							  .weight = diff->weight,
+							  .order = diff->order,
+							  .baseline_only = diff->baseline_only,
+							  .relative = diff->relative,
+							  .branches = diff->graph };
+	struct perch_error err;
+
+	return perch_comparison_new(&event->comparison, &options, &err)
+		       ? cli_error(DIFF_COMMAND, &err)
+		       : 0;
+}
+
 static int add_base_events(struct diff *diff, const struct perch_file_event *events, size_t nr)
 {
 	diff->event = calloc(nr + 1, sizeof(*diff->event));
@@ -43,9 +61,8 @@ static int add_base_events(struct diff *diff, const struct perch_file_event *eve
 		event->type = events[i].attr.type;
 		event->config = events[i].attr.config;
 		event->is_dummy = perch__is_dummy(&events[i].attr);
-		event->by_text.seed = perch__hash_seed(event);
 		diff->nr_events++;
-		if (!event->name)
+		if (!event->name || new_comparison(diff, event))
 			return no_memory();
 	}
 	return 0;
@@ -125,54 +142,6 @@ static int read_samples(struct reading *reading)
 	return 0;
 }
 
-/* Adds the rows of an event of the file. */
-static int add_rows(struct reading *reading, unsigned number, struct diff_event *event)
-{
-	const struct diff *diff = reading->diff;
-	struct perch_profile_total total;
-	const struct perch_row *rows;
-	struct perch_error err;
-	size_t nr;
-
-	perch_profile_get_total(reading->profile, number, &total);
-	event->total[reading->file].samples = diff->relative ? total.samples : total.all_samples;
-	event->total[reading->file].period = diff->relative ? total.period : total.all_period;
-	if (perch_profile_rows(reading->profile, number, NULL, &rows, &nr, &err))
-		return cli_error(DIFF_COMMAND, &err);
-	for (size_t i = 0; i < nr; i++) {
-		const struct diff_sum sum = { rows[i].self, rows[i].samples };
-		size_t used = 0;
-		int64_t joined;
-		int status;
-
-		if (!sum.samples)
-			continue;
-		for (size_t k = 0; k < diff->nr_keys; k++) {
-			char cell[PERCH_CELL_BYTES];
-			const char *text = reading->key[k]
-						   ? perch_profile_cell(reading->profile, &rows[i],
-									reading->key[k], cell,
-									sizeof(cell))
-						   : "";
-			size_t length = strnlen(text, PERCH_CELL_BYTES - 1);
-
-			memcpy(reading->texts + used, text, length);
-			used += length;
-			reading->texts[used++] = 0;
-		}
-		joined = diff_join(diff, event, reading->file, reading->texts, used, &sum);
-		if (joined < 0)
-			return no_memory();
-		if (!diff->graph)
-			continue;
-		status = diff_graph_add(diff, event, reading->file, reading->profile, &rows[i],
-					(uint32_t)joined);
-		if (status)
-			return status;
-	}
-	return 0;
-}
-
 static void note_left_out(const struct reading *reading, const struct perch_file_event *event)
 {
 	char name[128];
@@ -189,6 +158,7 @@ static int read_events(struct reading *reading)
 	struct diff *diff = reading->diff;
 	const struct perch_file_event *events;
 	size_t nr = perch_reader_events(perch_session_reader(reading->input.session), &events);
+	struct perch_error err;
 	int status = reading->file ? 0 : add_base_events(diff, events, nr);
 
 	for (size_t i = 0; i < nr && !status; i++) {
@@ -203,7 +173,9 @@ static int read_events(struct reading *reading)
 		event->found[reading->file] = true;
 		event->freq[reading->file] = events[i].attr.freq;
 		event->rate[reading->file] = events[i].attr.sample_period;
-		status = add_rows(reading, i, event);
+		if (perch_comparison_add(event->comparison, reading->file, reading->profile,
+					 (unsigned)i, reading->key, &err))
+			status = cli_error(DIFF_COMMAND, &err);
 	}
 	return status;
 }
@@ -323,8 +295,7 @@ int diff_read_file(struct diff *diff, size_t file)
 
 	reading.input.path = diff->file[file].path;
 	reading.input.verbose = diff->verbose;
-	reading.texts = malloc(diff->nr_keys * PERCH_CELL_BYTES);
-	status = reading.texts ? choose_time(&reading) : no_memory();
+	status = choose_time(&reading);
 	if (!status)
 		status = cli_input_open(&reading.input);
 	if (!status) {
@@ -336,7 +307,18 @@ int diff_read_file(struct diff *diff, size_t file)
 		cli_filter_close(&reading.filter);
 		cli_input_close(&reading.input);
 	}
-	free(reading.texts);
 	free(reading.time);
 	return status;
+}
+
+void diff_free(struct diff *diff)
+{
+	for (size_t i = 0; i < diff->nr_events; i++) {
+		free(diff->event[i].name);
+		perch_comparison_free(diff->event[i].comparison);
+	}
+	free(diff->event);
+	for (size_t i = 0; i < diff->nr_files; i++)
+		for (size_t k = 0; k < CLI_NR(diff->file[i].texts); k++)
+			free(diff->file[i].texts[k]);
 }

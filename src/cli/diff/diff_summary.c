@@ -5,55 +5,21 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/library.h"
 #include "diff.h"
 
-#if __has_include(<gnu/lib-names.h>)
-#include <gnu/lib-names.h>
-#endif
-
-/*
- * Returns the variance of a share that was found by sampling, of the number of samples with and
- * without the property. One sample is added to both, because the share of 0 of 10 samples is not
- * certain (Agresti and Caffo, 2000).
- */
-static double variance(uint64_t samples, uint64_t all)
-{
-	double share = (samples + 1.0) / (all + 2.0);
-
-	return share * (1 - share) / (all + 2.0);
-}
-
 /* Prints the cells of a row, separated by blanks. */
-static void put_cells(const struct diff *diff, const struct diff_event *event, size_t row)
+static void put_cells(const struct diff *diff, const struct perch_comparison *rows, size_t row)
 {
-	const char *text = event->text + event->row[row].text;
 	bool first = true;
 
 	for (size_t i = 0; i < diff->nr_keys; i++) {
-		if (!diff_is_sum(diff->key[i])) {
-			printf(first ? "%s" : " %s", text + strspn(text, " "));
-			first = false;
-		}
-		text += strlen(text) + 1;
+		const char *text = perch_comparison_text(rows, row, i);
+
+		if (diff_is_sum(diff->key[i]))
+			continue;
+		printf(first ? "%s" : " %s", text + strspn(text, " "));
+		first = false;
 	}
-}
-
-/*
- * Returns erfc(x), or NaN if libm cannot be loaded. The command is not linked with libm: this is
- * the only function that needs it, and `perch stat true` is mostly start.
- */
-static double complementary_error(double x)
-{
-#ifdef LIBM_SO
-	double (*function)(double);
-
-	return perch__load_library(LIBM_SO, &(struct perch__function){ "erfc", &function }, 1)
-		       ? function(x)
-		       : NAN;
-#else
-	return erfc(x);
-#endif
 }
 
 static void put_probability(double probability)
@@ -64,40 +30,36 @@ static void put_probability(double probability)
 		printf(probability < 0.1 ? "%.2g%%" : "%.0f%%", 100 * probability);
 }
 
-/* The two-sided test of a difference of shares; with many rows, one of them differs by chance, so
- * the probability is multiplied by their number (Bonferroni). */
-static void put_change(const struct diff *diff, const struct diff_event *event, size_t row,
-		       size_t file)
+static void put_change(const struct diff *diff, const struct perch_comparison *rows, size_t file,
+		       const struct perch_comparison_change *change)
 {
-	const struct diff_sum *before = diff_sum_of(diff, event, row, 0);
-	const struct diff_sum *after = diff_sum_of(diff, event, row, file);
-	const struct diff_sum *total = event->total;
-	double old_share = diff_share(event, 0, before->period);
-	double new_share = diff_share(event, file, after->period);
-	double error = sqrt(variance(before->samples, total[0].samples) +
-			    variance(after->samples, total[file].samples));
-	double chance = complementary_error(fabs(new_share - old_share) / 100 / error / sqrt(2)) *
-			event->nr_rows;
+	const struct perch_comparison_sum *before = perch_comparison_row_sum(rows, change->row, 0);
+	const struct perch_comparison_sum *after =
+		perch_comparison_row_sum(rows, change->row, file);
+	double old_share = perch_comparison_share(rows, change->row, 0);
+	double new_share = perch_comparison_share(rows, change->row, file);
 
 	fputs("# Changed most: ", stdout);
-	put_cells(diff, event, row);
+	put_cells(diff, rows, change->row);
 	printf(": %.2f%% to %.2f%% (%+.2f points, standard error %.2f; %" PRIu64 " of %" PRIu64
 	       " samples, %" PRIu64 " of %" PRIu64 ")\n",
-	       old_share, new_share, new_share - old_share, 100 * error, before->samples,
-	       total[0].samples, after->samples, total[file].samples);
-	if (isnan(chance))
+	       old_share, new_share, new_share - old_share, change->error, before->samples,
+	       perch_comparison_total(rows, 0)->samples, after->samples,
+	       perch_comparison_total(rows, file)->samples);
+	if (isnan(change->chance))
 		return;
 	fputs("# Probability of this change by sampling alone, in any of the ", stdout);
-	printf("%zu rows: ", event->nr_rows);
-	put_probability(chance < 1 ? chance : 1);
+	printf("%zu rows: ", perch_comparison_rows(rows));
+	put_probability(change->chance);
 	putchar('\n');
 }
 
 static void put_pair(const struct diff *diff, const struct diff_event *event, size_t file)
 {
-	const struct diff_sum *before = &event->total[0], *after = &event->total[file];
-	double most = -1;
-	size_t found = 0;
+	const struct perch_comparison *rows = event->comparison;
+	const struct perch_comparison_sum *before = perch_comparison_total(rows, 0);
+	const struct perch_comparison_sum *after = perch_comparison_total(rows, file);
+	struct perch_comparison_change change;
 
 	if (event->found[file] && !before->samples && !after->samples)
 		return;
@@ -116,20 +78,11 @@ static void put_pair(const struct diff *diff, const struct diff_event *event, si
 	if (before->period)
 		printf(" (ratio %.3f)", (double)after->period / before->period);
 	putchar('\n');
-	for (size_t row = 0; row < event->nr_rows; row++) {
-		double change =
-			fabs(diff_share(event, file, diff_sum_of(diff, event, row, file)->period) -
-			     diff_share(event, 0, diff_sum_of(diff, event, row, 0)->period));
-
-		if (change > most) {
-			most = change;
-			found = row;
-		}
-	}
 	if (!before->samples || !after->samples)
 		return;
-	if (most > 0)
-		put_change(diff, event, found, file);
+	perch_comparison_most_changed(rows, file, &change);
+	if (change.row != PERCH_COMPARISON_NONE)
+		put_change(diff, rows, file, &change);
 	else
 		puts("# No share has changed.");
 }
@@ -175,7 +128,7 @@ static void note_event(const struct diff *diff, const struct diff_event *event, 
 static void note_names(const struct diff *diff, size_t file)
 {
 	for (size_t i = 0; i < diff->nr_events; i++) {
-		if (!diff_is_renamed(diff, &diff->event[i], file))
+		if (!perch_comparison_is_renamed(diff->event[i].comparison, file))
 			continue;
 		cli_note(
 			DIFF_COMMAND,
