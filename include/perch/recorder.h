@@ -33,6 +33,7 @@
 #define PERCH_RECORDER_H
 
 #include <perch/file.h>
+#include <perch/off_cpu.h>
 #include <perch/sampler.h>
 #include <perch/session.h>
 #include <perch/synthesize.h>
@@ -147,9 +148,20 @@ struct perch_recorder_options {
 	/** Of the program, for the feature VERSION; NULL: of the library. It must outlive the
 	 * recorder, as .sampler.event.machine must. */
 	const char *version;
-	int argc;	       /**< number of arguments of the program; 0 leaves CMDLINE out */
-	char *const *argv;     /**< arguments of the program, which must outlive the recorder */
-	uint64_t reserved[16]; /**< must be 0 */
+	int argc;	   /**< number of arguments of the program; 0 leaves CMDLINE out */
+	char *const *argv; /**< arguments of the program, which must outlive the recorder */
+	/**
+	 * Records off-CPU time as well: the event "offcpu-time" is added, see perch/off_cpu.h. A
+	 * sampler of its own counts each context switch of the targets, see
+	 * perch_recorder_off_cpu_sampler(). Where this user may not profile the kernel
+	 * (PERCH_MAY_EXCLUDE_KERNEL), the samples have no call chain. Not with .sampler.overwrite
+	 * and .sampler.event_targets.
+	 */
+	bool off_cpu;
+	/** An interval of at least this time is a sample. Shorter ones are added up by thread,
+	 * state and call chain, for a second each. */
+	uint64_t off_cpu_threshold_ns;
+	uint64_t reserved[14]; /**< must be 0 */
 };
 
 /** What was recorded. The members up to .overwritten are those of the file that is open, or that
@@ -182,6 +194,25 @@ struct perch_recorder_stats {
 	 * compressed. */
 	uint64_t record_bytes;
 	uint64_t reserved[7]; /**< for members of later versions */
+};
+
+/** The off-CPU time of a recording, known after perch_recorder_stop(). */
+struct perch_recorder_off_cpu {
+	uint64_t intervals;	/**< in samples, those of sums included */
+	uint64_t ns;		/**< their time */
+	uint64_t summed;	/**< intervals in sums */
+	uint64_t summed_ns;	/**< their time */
+	uint64_t without_stack; /**< intervals in samples without a call chain */
+	uint64_t not_ended;	/**< intervals that the end of the recording has ended */
+	/** Intervals during which records were lost: the thread may have run meanwhile. They are in
+	 * no sample. */
+	uint64_t uncertain;
+	uint64_t uncertain_ns; /**< their time */
+	uint64_t dropped;      /**< intervals in no sample because memory was short */
+	uint64_t dropped_ns;   /**< their time */
+	uint64_t lost;	       /**< records of switches that were lost */
+	bool stacks;	       /**< samples have call chains: this user may profile the kernel */
+	uint64_t reserved[4];  /**< for members of later versions */
 };
 
 /** What a recording may lack because it could not be read. */
@@ -279,6 +310,25 @@ PERCH_API bool perch_recorder_replaced_cycles(const struct perch_recorder *recor
 PERCH_API int perch_recorder_prepare(struct perch_recorder *recorder, struct perch_error *err);
 
 /**
+ * Enables the events: those of the sampler, and those of off-CPU time.
+ *
+ * @param recorder  the recorder
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_recorder_enable(struct perch_recorder *recorder, struct perch_error *err);
+
+/**
+ * Disables the events. The next perch_recorder_write() ends the intervals of threads that are off
+ * the CPU.
+ *
+ * @param recorder  the recorder
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_recorder_disable(struct perch_recorder *recorder, struct perch_error *err);
+
+/**
  * Opens the file, and writes the records of what already runs. With .sampler.overwrite it keeps
  * these records, and opens no file: perch_recorder_end_file() writes one.
  *
@@ -344,6 +394,19 @@ PERCH_API bool perch_recorder_file_due(const struct perch_recorder *recorder, in
 
 /** Returns the bytes of records that the open file has, or that .sink has got; 0 without one. */
 PERCH_API uint64_t perch_recorder_file_size(const struct perch_recorder *recorder);
+
+/**
+ * Returns the sampler of off-CPU time, to wait for its records: call perch_recorder_write() when
+ * the descriptor of either sampler is readable.
+ *
+ * @param recorder  the recorder, which owns the sampler
+ * @return the sampler; NULL without .off_cpu
+ */
+PERCH_API struct perch_sampler *perch_recorder_off_cpu_sampler(struct perch_recorder *recorder);
+
+/** Returns the numbers of off-CPU time, in *off_cpu; zeros without .off_cpu. */
+PERCH_API void perch_recorder_get_off_cpu(const struct perch_recorder *recorder,
+					  struct perch_recorder_off_cpu *off_cpu);
 
 /** Returns the statistics, in *stats. */
 PERCH_API void perch_recorder_get_stats(const struct perch_recorder *recorder,

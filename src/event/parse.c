@@ -69,7 +69,7 @@ static int report_unknown(struct perch__parser *parser, const char *word, size_t
 	if (is_off_cpu(word)) {
 		perch_error_remedy(
 			parser->err,
-			"did you mean sched:sched_switch? It occurs where a thread leaves its CPU");
+			"did you mean the option --off-cpu of a recorder? It makes times of context switches");
 		return rc;
 	}
 	perch__suggest_generic_names(&suggestions);

@@ -24,6 +24,7 @@
  *	format_flags.c		flags and types as text
  *	callchain.c		walks call chains
  *	parse_info.c		positions of fields, computed once per attr
+ *	off_cpu.c		samples of off-CPU time
  *	read_values.c		counter values in records
  *	registers.c		names of architectures and registers
  *	tracepoint_tracefs.c	finds formats of tracepoints in tracefs

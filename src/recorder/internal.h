@@ -14,6 +14,9 @@
  *	--- independent of struct perch_recorder ---
  *	snapshot.c	copies of the rings -> the file (overwrite)
  *	rings.c		the rings -> the file, one round
+ *	off_cpu/off_cpu.c		  off-CPU time: its own rings
+ *	  off_cpu/intervals.c		  context switches -> intervals
+ *	    off_cpu/off_cpu_sample.c	    intervals -> samples
  *	lost.c		numbers of lost records
  *	scan.c		counts, times and DSOs of the records that are written
  *	  users.c	  users of processes with code of JIT compilers
@@ -40,6 +43,7 @@
 #include <perch/synthesize.h>
 
 #include "base/hash_table.h"
+#include "recorder/off_cpu/off_cpu.h"
 
 static inline uint64_t recorder_ns(struct timespec time)
 {
@@ -333,8 +337,10 @@ struct recorder_rings {
 	struct iovec *pieces;  /* two per ring */
 	struct iovec *written; /* these around the edits, and one for the end of the round */
 	size_t written_capacity;
-	size_t *bytes;	/* by ring: taken in this round */
-	bool *backward; /* by ring: it is read by snapshots only */
+	size_t *bytes;			  /* by ring: taken in this round */
+	bool *backward;			  /* by ring: it is read by snapshots only */
+	struct recorder_off_cpu *off_cpu; /* NULL: it is not recorded */
+	struct iovec finished;		  /* its samples of this round */
 };
 
 /* The caller keeps ownership of the sampler. backward_events: number of events that write backward,
@@ -472,7 +478,8 @@ struct perch_recorder {
 	struct perch_sampler *sampler;
 	struct perch_file_event *events; /* of the sampler */
 	size_t nr_events, nr_own_events;
-	struct perch_decoder *decoder; /* of overwrite */
+	struct perch_decoder *decoder;	  /* of overwrite */
+	struct recorder_off_cpu *off_cpu; /* NULL without it */
 
 	struct recorder_output output;
 	struct recorder_durable *durable; /* NULL if the option is off */

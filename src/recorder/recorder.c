@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The recorder: what a program calls, and its results. */
 #define _GNU_SOURCE /* gettid */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,6 +36,11 @@ static int check_options(const struct perch_recorder_options *options, struct pe
 				       "only a file with a path can be durable");
 	if (check_compression(options, err) < 0)
 		return -EINVAL;
+	if (options->off_cpu && (options->sampler.overwrite || options->sampler.event_targets))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
+				       "off-CPU time is not recorded with %s",
+				       options->sampler.overwrite ? "copies of rings"
+								  : "lists of targets of events");
 	if (options->argc > 0 && !options->argv)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "argc is %d without argv",
 				       options->argc);
@@ -78,6 +84,57 @@ static int make_machine(struct perch_recorder *recorder, struct perch_error *err
 	return 0;
 }
 
+/* ---- off-CPU time ---- */
+
+/* Adds the event of its samples. It has the call chains of the first event, or by frame pointers.
+ */
+static int add_off_cpu(const struct perch_recorder *recorder, struct perch_events *events,
+		       struct perch_error *err)
+{
+	int rc = perch_events_add(events, "bpf-output", recorder->machine, err);
+	const struct perch_event_terms *first = &events->event[0].terms;
+	struct perch_event *added = rc < 0 ? NULL : &events->event[events->nr - 1];
+
+	if (rc < 0)
+		return rc;
+	snprintf(added->name, sizeof(added->name), "%s", PERCH_OFF_CPU_EVENT);
+	added->attr.sample_period = 1;
+	added->attr.sample_type |= PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_RAW | PERCH_SAMPLE_CPU;
+	added->terms.stack_bytes = first->stack_bytes;
+	added->terms.max_stack = first->max_stack;
+	added->terms.call_graph = first->call_graph == PERCH_CALL_GRAPH_DWARF
+					  ? PERCH_CALL_GRAPH_DWARF
+					  : PERCH_CALL_GRAPH_FP;
+	return 0;
+}
+
+static int open_off_cpu(struct perch_recorder *recorder, const struct perch_events *events,
+			const struct perch_targets *targets, struct perch_error *err)
+{
+	const struct perch_recorder_options *options = &recorder->options;
+	size_t index = events->nr - 1, nr;
+	const struct perch_attr *attr;
+	const uint64_t *ids;
+	const char *name;
+	int rc;
+
+	attr = perch_sampler_event(recorder->sampler, index, &name, &ids, &nr);
+	rc = perch__off_cpu_open(&recorder->off_cpu, attr, nr ? ids[0] : 0,
+				 &events->event[index].terms, targets, &options->sampler, err);
+	if (rc >= 0)
+		recorder->off_cpu->intervals.threshold = options->off_cpu_threshold_ns;
+	return rc;
+}
+
+/* Now, by the clock of the samples; 0 if that is unknown. */
+static uint64_t sample_time(const struct perch_recorder *recorder)
+{
+	struct recorder_moment moment = { 0 };
+
+	perch__recorder_take_moment(&moment, &recorder->options.sampler.event, recorder->machine);
+	return moment.time;
+}
+
 static int open_parts(struct perch_recorder *recorder, struct perch_events *events,
 		      const struct perch_targets *targets, struct perch_error *err)
 {
@@ -88,12 +145,17 @@ static int open_parts(struct perch_recorder *recorder, struct perch_events *even
 	if (rc >= 0 && !recorder->options.sink)
 		perch__recorder_take_moment(&recorder->moment, &recorder->options.sampler.event,
 					    recorder->machine);
+	if (rc >= 0 && recorder->options.off_cpu)
+		rc = add_off_cpu(recorder, events, err);
 	if (rc >= 0)
 		rc = perch__recorder_open_sampler(recorder, events, targets, err);
+	if (rc >= 0 && recorder->options.off_cpu)
+		rc = open_off_cpu(recorder, events, targets, err);
 	if (rc >= 0 &&
 	    perch__recorder_rings_init(&recorder->rings, recorder->sampler,
 				       recorder->options.sampler.overwrite ? events->nr : 0) < 0)
 		rc = perch__recorder_no_memory(err);
+	recorder->rings.off_cpu = recorder->off_cpu;
 	recorder->nr_own_events = events->nr;
 	if (rc >= 0)
 		rc = perch__recorder_prepare_files(recorder, err);
@@ -155,6 +217,7 @@ void perch_recorder_close(struct perch_recorder *recorder)
 	perch_writer_close(recorder->output.writer, NULL);
 	perch__recorder_durable_free(recorder->durable);
 	perch_sampler_close(recorder->sampler);
+	perch__off_cpu_close(recorder->off_cpu);
 	perch__recorder_rings_clear(&recorder->rings);
 	perch__recorder_scan_clear(&recorder->scan);
 	perch__recorder_sideband_clear(&recorder->sideband);
@@ -168,6 +231,29 @@ void perch_recorder_close(struct perch_recorder *recorder)
 }
 
 /* ---- recording ---- */
+
+int perch_recorder_enable(struct perch_recorder *recorder, struct perch_error *err)
+{
+	struct recorder_off_cpu *off_cpu = recorder->off_cpu;
+	int rc = off_cpu ? perch_sampler_enable(off_cpu->sampler, err) : 0;
+
+	if (rc >= 0 && off_cpu)
+		off_cpu->intervals.started = sample_time(recorder);
+	return rc < 0 ? rc : perch_sampler_enable(recorder->sampler, err);
+}
+
+int perch_recorder_disable(struct perch_recorder *recorder, struct perch_error *err)
+{
+	struct recorder_off_cpu *off_cpu = recorder->off_cpu;
+	int rc = perch_sampler_disable(recorder->sampler, err);
+
+	if (!off_cpu)
+		return rc;
+	perch_sampler_disable(off_cpu->sampler, NULL);
+	off_cpu->end = sample_time(recorder);
+	off_cpu->ending = true;
+	return rc;
+}
 
 int perch_recorder_prepare(struct perch_recorder *recorder, struct perch_error *err)
 {
@@ -183,7 +269,7 @@ int perch_recorder_prepare(struct perch_recorder *recorder, struct perch_error *
 		perch__recorder_pinned_begin(&recorder->scan.pinned, !recorder->system_wide);
 	rc = options->disabled || options->sampler.event.enable_on_exec
 		     ? 0
-		     : perch_sampler_enable(recorder->sampler, err);
+		     : perch_recorder_enable(recorder, err);
 	recorder->prepared = rc >= 0;
 	return rc;
 }
@@ -227,7 +313,7 @@ int perch_recorder_stop(struct perch_recorder *recorder, struct perch_error *err
 {
 	ssize_t rc = 0;
 
-	perch_sampler_disable(recorder->sampler, NULL);
+	perch_recorder_disable(recorder, NULL);
 	if (!recorder->failed)
 		rc = perch_recorder_write(recorder, err);
 	if (recorder->failed)
@@ -285,6 +371,36 @@ void perch_recorder_get_stats(const struct perch_recorder *recorder,
 		.record_bytes = recorder->output.writer
 					? perch_writer_record_bytes(recorder->output.writer)
 					: recorder->last_record_bytes,
+	};
+}
+
+struct perch_sampler *perch_recorder_off_cpu_sampler(struct perch_recorder *recorder)
+{
+	return recorder->off_cpu ? recorder->off_cpu->sampler : NULL;
+}
+
+void perch_recorder_get_off_cpu(const struct perch_recorder *recorder,
+				struct perch_recorder_off_cpu *result)
+{
+	const struct recorder_off_cpu *off_cpu = recorder->off_cpu;
+	const struct off_cpu_counts *counts = off_cpu ? &off_cpu->intervals.counts : NULL;
+
+	*result = (struct perch_recorder_off_cpu){ 0 };
+	if (!off_cpu)
+		return;
+	*result = (struct perch_recorder_off_cpu){
+		.intervals = counts->intervals,
+		.ns = counts->ns,
+		.summed = counts->summed,
+		.summed_ns = counts->summed_ns,
+		.without_stack = counts->without_stack,
+		.not_ended = counts->not_ended,
+		.uncertain = counts->lost_intervals,
+		.uncertain_ns = counts->lost_ns,
+		.dropped = counts->dropped_intervals,
+		.dropped_ns = counts->dropped_ns,
+		.lost = off_cpu->lost,
+		.stacks = off_cpu->stacks,
 	};
 }
 

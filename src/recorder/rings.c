@@ -59,6 +59,7 @@ static void count_unwritten(const struct recorder_rings *rings, struct recorder_
 
 	if (nr && rings->written[0].iov_base == scan->users.record)
 		bytes = rings->written[0].iov_len; /* not of the rings */
+	bytes += rings->finished.iov_len;
 	for (size_t i = 0; i < rings->nr; i++)
 		bytes += rings->bytes[i];
 	scan->unwritten_bytes += bytes > written ? bytes - written : 0;
@@ -97,15 +98,32 @@ static int splice_round(struct recorder_rings *rings, struct recorder_scan *scan
 	size_t next = 0, nr = 0;
 
 	if (PERCH__ARRAY_RESERVE(rings->written, rings->written_capacity,
-				 2 * rings->nr + 2 * edits->nr + 2))
+				 2 * rings->nr + 2 * edits->nr + 3))
 		return -ENOMEM;
 	rings->written[nr] = perch__recorder_users_take(&scan->users);
 	nr += rings->written[nr].iov_len > 0;
 	for (size_t i = 0; i < rings->nr; i++)
 		nr += perch__recorder_edits_splice(edits, &next, i, &rings->pieces[2 * i],
 						   rings->written + nr);
+	if (rings->finished.iov_len)
+		rings->written[nr++] = rings->finished;
 	rings->written[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
 	return (int)nr;
+}
+
+/*
+ * Samples of off-CPU time are of the round before. Their rings are read after those of the events,
+ * so no record of a round that a reader has finished is later than they are.
+ */
+static ssize_t take_off_cpu(struct recorder_rings *rings, struct recorder_scan *scan)
+{
+	uint64_t samples = 0;
+
+	rings->finished = (struct iovec){ 0 };
+	if (rings->off_cpu)
+		rings->finished = perch__off_cpu_read(rings->off_cpu, &samples);
+	scan->samples += samples;
+	return (ssize_t)rings->finished.iov_len;
 }
 
 ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorder_scan *scan,
@@ -115,6 +133,7 @@ ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorde
 	ssize_t taken = take_round(rings, scan);
 	int nr, rc;
 
+	taken += take_off_cpu(rings, scan);
 	if (!taken)
 		return 0;
 	nr = splice_round(rings, scan);

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "internal.h"
+#include "recorder/pieces.h"
 
 #define MAX_DSOS (1u << 16) /* the recorded programs choose the paths */
 
@@ -104,29 +105,15 @@ void perch__recorder_scan_reset(struct recorder_scan *scan)
 	scan->first_time = scan->last_time = 0;
 }
 
-/* Returns the byte at an offset of records that may be in two pieces. */
-static const char *byte_at(const struct iovec pieces[2], size_t offset)
-{
-	if (offset < pieces[0].iov_len)
-		return (const char *)pieces[0].iov_base + offset;
-	return (const char *)pieces[1].iov_base + (offset - pieces[0].iov_len);
-}
-
-/* Words are aligned, so none is in two pieces. */
-static uint64_t word_at(const struct iovec pieces[2], size_t offset)
-{
-	return *(const uint64_t *)byte_at(pieces, offset);
-}
-
 static const void *record_at(struct recorder_scan *scan, const struct iovec pieces[2],
 			     size_t offset, uint16_t size)
 {
 	size_t first = pieces[0].iov_len;
 
 	if (offset >= first || offset + size <= first)
-		return byte_at(pieces, offset);
+		return recorder_byte_at(pieces, offset);
 	first -= offset;
-	memcpy(scan->joined, byte_at(pieces, offset), first);
+	memcpy(scan->joined, recorder_byte_at(pieces, offset), first);
 	memcpy((char *)scan->joined + first, pieces[1].iov_base, size - first);
 	return scan->joined;
 }
@@ -219,15 +206,15 @@ static void scan_other(struct recorder_scan *scan, size_t ring, const struct iov
 	switch (header->type) {
 	case PERCH_RECORD_LOST:
 		if (header->size >= 24)
-			scan->lost[ring] += word_at(pieces, offset + 16);
+			scan->lost[ring] += recorder_word_at(pieces, offset + 16);
 		break;
 	case PERCH_RECORD_LOST_SAMPLES:
 		if (header->size >= 16)
-			scan->lost[ring] += word_at(pieces, offset + 8);
+			scan->lost[ring] += recorder_word_at(pieces, offset + 8);
 		break;
 	case PERCH_RECORD_FORK:
 		if (header->size >= 24)
-			scan_fork(scan, word_at(pieces, offset + 8));
+			scan_fork(scan, recorder_word_at(pieces, offset + 8));
 		break;
 	case PERCH_RECORD_THROTTLE:
 		scan->throttled++;
@@ -245,7 +232,8 @@ void perch__recorder_scan_ring(struct recorder_scan *scan, size_t ring,
 	uint16_t size;
 
 	for (size_t offset = 0; offset < bytes; offset += size) {
-		const struct perch_record_header *header = (const void *)byte_at(pieces, offset);
+		const struct perch_record_header *header =
+			(const void *)recorder_byte_at(pieces, offset);
 
 		size = header->size;
 		if (header->type != PERCH_RECORD_SAMPLE) {
@@ -261,8 +249,8 @@ void perch__recorder_scan_ring(struct recorder_scan *scan, size_t ring,
 	/* within a ring, samples are in the order of time */
 	if (samples && scan->same_time_word && scan->parse_info.sample_time_word >= 0 &&
 	    first + time + 8 <= bytes && last + time + 8 <= bytes) {
-		scan_sample_time(scan, word_at(pieces, first + time));
-		scan_sample_time(scan, word_at(pieces, last + time));
+		scan_sample_time(scan, recorder_word_at(pieces, first + time));
+		scan_sample_time(scan, recorder_word_at(pieces, last + time));
 	}
 }
 

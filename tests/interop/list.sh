@@ -126,9 +126,9 @@ else
 fi
 
 for word in off-cpu offcpu off_cpu off-cpu-time offcpu-time; do
-	try "suggests the event of context switches for $word" sh -c '
-		"$1" list "$2" 2>&1 | grep -q "did you mean sched:sched_switch?" &&
-		"$1" record -o "$3" -e "$2" true 2>&1 | grep -q "Did you mean sched:sched_switch?"' sh "$perch" "$word" "$work/data"
+	try "suggests the option of perch record for $word" sh -c '
+		"$1" list "$2" 2>&1 | grep -q "did you mean the option --off-cpu" &&
+		"$1" record -o "$3" -e "$2" true 2>&1 | grep -q "Did you mean the option --off-cpu"' sh "$perch" "$word" "$work/data"
 done
 
 try "writes an empty array and exits with 1 when no event matches" sh -c '

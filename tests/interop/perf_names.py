@@ -23,7 +23,7 @@ COMMANDS = ["record", "stat", "top", "report", "script", "annotate", "diff", "ev
 
 # of releases before and after the installed one
 OTHERS = {
-    "record": "-A -f -l --append --force --bpf-aux-pause --pfm-events --off-cpu --setup-filter --latency --inherit --group",
+    "record": "-A -f -l --append --force --bpf-aux-pause --pfm-events --off-cpu --off-cpu-thresh --setup-filter --latency --inherit --group",
     "stat": "-b -H --hybrid-merge --bpf-attr-map --no-affinity --pfm-events --inherit --iostat",
     "top": "-D -W --group-sort-idx --inherit --source --no-bpf-event --data-type --control --pfm-events",
     "list": "--raw-dump --unit -o --output",

@@ -83,9 +83,14 @@ static int release_program(struct record *record)
 
 static int prepare_loop(struct record *record)
 {
+	struct perch_sampler *off_cpu = perch_recorder_off_cpu_sampler(record->recorder);
+
 	record->sampler = perch_recorder_sampler(record->recorder);
 	record->sampler_fd = perch_sampler_fd(record->sampler, &record->err);
-	return record->sampler_fd < 0 ? record->sampler_fd : record_block_signals(record);
+	record->off_cpu_fd = off_cpu ? perch_sampler_fd(off_cpu, &record->err) : -1;
+	if (record->sampler_fd < 0 || (off_cpu && record->off_cpu_fd < 0))
+		return record->sampler_fd < 0 ? record->sampler_fd : record->off_cpu_fd;
+	return record_block_signals(record);
 }
 
 /* -r: the program has been forked, so it keeps its priority. */

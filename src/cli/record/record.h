@@ -96,6 +96,8 @@ struct record_options {
 	int compression_level; /* -z; 0: none */
 	bool compressed2;
 	enum perch_recorder_map_ids map_ids;
+	bool off_cpu;
+	uint64_t off_cpu_ns; /* threshold */
 	bool latency;	     /* context switches, for latencies */
 	bool inherit_chosen; /* by -i or --inherit */
 	bool no_inherit, quiet, no_build_ids, no_cache;
@@ -145,6 +147,7 @@ struct record {
 	struct perch_recorder *recorder;
 	struct perch_sampler *sampler; /* of the recorder */
 	int sampler_fd;		       /* to poll */
+	int off_cpu_fd;		       /* to poll; -1 without --off-cpu */
 	bool only_overwritten; /* the last file has no samples, because newer records replaced them
 				* all */
 	bool failed;	       /* writing a file has failed */
@@ -217,6 +220,8 @@ int record_set_delay(const struct cli_given *given);
 int record_set_max_size(const struct cli_given *given);
 int record_set_switch(const struct cli_given *given);
 int record_set_max_files(const struct cli_given *given);
+int record_set_off_cpu(const struct cli_given *given);
+int record_set_off_cpu_ms(const struct cli_given *given);
 int record_set_priority(const struct cli_given *given);
 int record_set_map_ids(const struct cli_given *given);
 

@@ -141,9 +141,9 @@ static int switch_windows(struct record *record)
 		if (left > 0)
 			return left < flush ? (int)left : flush;
 		if (record->next_window_time % 2)
-			perch_sampler_disable(record->sampler, NULL);
+			perch_recorder_disable(record->recorder, NULL);
 		else
-			perch_sampler_enable(record->sampler, NULL);
+			perch_recorder_enable(record->recorder, NULL);
 		record->next_window_time++;
 	}
 	return flush;
@@ -211,7 +211,8 @@ static bool switch_due(const struct record *record, int *sleep_ms)
 static bool wait_for_data(struct record *record)
 {
 	struct pollfd polls[] = { { record->signals, POLLIN, 0 },
-				  { record->sampler_fd, POLLIN, 0 } };
+				  { record->sampler_fd, POLLIN, 0 },
+				  { record->off_cpu_fd, POLLIN, 0 } };
 	bool no_events = perch_sampler_ended(record->sampler);
 	bool ended = no_events && !record->options->program_argv;
 	int sleep_ms, nr;
@@ -223,7 +224,7 @@ static bool wait_for_data(struct record *record)
 	sleep_ms = switch_windows(record);
 	if (switch_due(record, &sleep_ms))
 		sleep_ms = 0;
-	nr = poll(polls, 2, sleep_ms);
+	nr = poll(polls, CLI_NR(polls), sleep_ms);
 	if (nr < 0 && errno != EINTR) {
 		end_by_failed_wait(record, "samples and signals (poll)", errno);
 		return false;

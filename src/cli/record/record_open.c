@@ -147,6 +147,8 @@ static int try_open(struct perch_recorder **recorder, struct record_plan *plan,
 		.no_build_ids = options->no_build_ids,
 		.any_cost = options->any_cost,
 		.map_ids = options->map_ids,
+		.off_cpu = options->off_cpu,
+		.off_cpu_threshold_ns = options->off_cpu_ns,
 		.argc = options->command_line ? options->argc + 1 : 0,
 		.argv = options->command_line,
 	};

@@ -178,6 +178,11 @@ static const struct cli_option table[] = {
 	CLI_ROW(.name = "running-time", SETS(flag[RECORD_RUNNING_TIME]),
 		.help = "enabled and running times in counts (modifier S)"),
 	CLI_ROW(.name = "switch-events", SETS(flag[RECORD_SWITCHES]), .help = "context switches"),
+	CLI_ROW(.name = "off-cpu", .argument = "TIME", .set = record_set_off_cpu, .attached = true,
+		.optional = true,
+		.help = "time off the CPU, by call chain; shorter than TIME (1ms): in sums"),
+	CLI_ROW(.name = "off-cpu-thresh", .argument = "MS", .set = record_set_off_cpu_ms,
+		.hidden = true),
 	CLI_ROW(.name = "latency", SETS(latency),
 		.help = "context switches, for perch report --latency"),
 	CLI_ROW(.name = "namespaces", SETS(flag[RECORD_NAMESPACES]),
@@ -325,6 +330,27 @@ static int check_latency(struct record_options *options)
 	return 0;
 }
 
+/* Off-CPU time is of little use without call chains, and samples on the CPU are to have the same.
+ */
+static int check_off_cpu(struct record_options *options)
+{
+	if (!options->off_cpu)
+		return 0;
+	if (options->overwrite)
+		return cli_usage_error(options->command,
+				       "--overwrite and --off-cpu exclude each other: the rings "
+				       "lose the context switches that times are made of");
+	if (options->cgroups.nr)
+		return cli_usage_error(options->command,
+				       "-G and --off-cpu exclude each other: record the processes "
+				       "of the cgroup with -p");
+	if (options->call_graph == PERCH_CALL_GRAPH_UNSET) {
+		options->call_graph = options->default_mode;
+		options->stack_bytes = options->default_stack_bytes;
+	}
+	return 0;
+}
+
 static int check_target(const struct record_options *options)
 {
 	const struct cli_target *target = &options->target;
@@ -350,7 +376,8 @@ static int check_target(const struct record_options *options)
 int record_check(struct record_options *options)
 {
 	record_choose_inherit(options);
-	if (record_check_samples(options) || check_latency(options) || check_target(options))
+	if (record_check_samples(options) || check_latency(options) || check_off_cpu(options) ||
+	    check_target(options))
 		return CLI_EXIT_USAGE;
 	if (!options->output)
 		options->output = "perf.data";

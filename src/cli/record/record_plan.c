@@ -11,6 +11,7 @@
 
 #define DEFAULT_HZ    4000
 #define DEFAULT_EVENT "cycles:P"
+#define TIME_EVENT    "cpu-clock" /* with --off-cpu: both have the unit ns */
 
 /* Ignores -C, because the sampler gets CPUs separately from threads. */
 static int choose_threads(struct record_plan *plan, const struct record_options *options)
@@ -258,7 +259,9 @@ static int choose_events(struct record_plan *plan, struct record_options *option
 	plan->events = options->events;
 	options->events = (struct perch_events){ 0 };
 	if (plan->by_default) {
-		if (perch_events_add(&plan->events, DEFAULT_EVENT, options->machine, &err) < 0)
+		const char *name = options->off_cpu ? TIME_EVENT : DEFAULT_EVENT;
+
+		if (perch_events_add(&plan->events, name, options->machine, &err) < 0)
 			return cli_error(options->command, &err);
 		finish_events(plan, options);
 		return 0;

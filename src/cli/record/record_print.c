@@ -203,6 +203,37 @@ static void print_cost(const struct record *record)
 			 (double)cost.elapsed_ns / 1e9);
 }
 
+static void print_off_cpu(const struct record *record)
+{
+	const struct record_options *options = record->options;
+	struct perch_recorder_off_cpu off;
+
+	if (!options->off_cpu)
+		return;
+	perch_recorder_get_off_cpu(record->recorder, &off);
+	cli_note(options->command,
+		 "off-CPU time: %.6f s in %" PRIu64 " %s, %.6f s of it in sums of %" PRIu64
+		 " that are short",
+		 (double)off.ns / 1e9, off.intervals,
+		 cli_word(off.intervals, "interval", "intervals"), (double)off.summed_ns / 1e9,
+		 off.summed);
+	if (!off.stacks)
+		cli_note(options->command,
+			 "off-CPU time has threads, but no call chains: they need %s <= 1",
+			 perch_sysctl_name(PERCH_SYSCTL_PARANOID));
+	if (off.uncertain)
+		cli_note(options->command,
+			 "%" PRIu64 " %s of %.6f s left out of the off-CPU time: %" PRIu64
+			 " records of switches were lost meanwhile; use larger rings (-m)",
+			 off.uncertain, cli_word(off.uncertain, "interval is", "intervals are"),
+			 (double)off.uncertain_ns / 1e9, off.lost);
+	if (off.dropped)
+		cli_note(options->command,
+			 "%" PRIu64 " %s of %.6f s left out of the off-CPU time: memory was short",
+			 off.dropped, cli_word(off.dropped, "interval is", "intervals are"),
+			 (double)off.dropped_ns / 1e9);
+}
+
 void record_print_warnings(const struct record *record)
 {
 	struct perch_recorder_stats stats;
@@ -239,6 +270,7 @@ void record_print_warnings(const struct record *record)
 	if (!stats.samples)
 		print_no_samples(record, stats.lost);
 	print_removed_events(record, stats.samples);
+	print_off_cpu(record);
 }
 
 /* Prints how many processes have mappings that this user may not read. pid: one of them. A security

@@ -2,6 +2,7 @@
 /* Registers, memory accesses, page sizes, branches and BPF output of a sample, as perf prints them.
  */
 #include <errno.h>
+#include <string.h>
 #include <perch/fields.h>
 
 #include "options.h"
@@ -102,6 +103,36 @@ static bool is_string(const uint8_t *bytes, size_t size)
 	for (end = length; end < size && !bytes[end];)
 		end++;
 	return end == size && end > length;
+}
+
+bool script_is_off_cpu(struct perch_off_cpu *off_cpu, const struct script_event *event,
+		       const struct perch_record *record)
+{
+	return event->event->name && !strcmp(event->event->name, PERCH_OFF_CPU_EVENT) &&
+	       !record->parse_info->swapped && perch_off_cpu_decode(off_cpu, &record->sample) &&
+	       off_cpu->intervals;
+}
+
+bool script_put_off_cpu(const struct script_event *event, const struct perch_record *record)
+{
+	struct perch__output *out = event->out;
+	struct perch_off_cpu off_cpu;
+
+	if (!script_is_off_cpu(&off_cpu, event, record))
+		return false;
+	perch__output_text(out, "\n      off-CPU: ");
+	perch__output_text(out, perch_off_cpu_state_name(off_cpu.state));
+	if (off_cpu.intervals > 1) {
+		perch__output_text(out, ", sum of ");
+		perch__output_number(out, off_cpu.intervals);
+		perch__output_text(out, " intervals");
+	}
+	if (off_cpu.flags & PERCH_OFF_CPU_BEGAN_BEFORE)
+		perch__output_text(out, ", since the start of the recording");
+	if (off_cpu.flags & PERCH_OFF_CPU_NOT_ENDED)
+		perch__output_text(out, ", until its end");
+	perch__output_bytes(out, "\n", 1);
+	return true;
 }
 
 void script_put_bpf_output(struct perch__output *out, const struct perch_record *record)

@@ -341,6 +341,25 @@ static void put_memory(struct perch__json_writer *json, const struct script_even
 		perch__json_put_number(json, "code_page_size", values->code_page_size);
 }
 
+static void put_bpf_output(struct perch__json_writer *json, const struct script_event *event,
+			   const struct perch_record *record)
+{
+	struct perch_off_cpu off_cpu;
+
+	if (!script_is_off_cpu(&off_cpu, event, record)) {
+		perch__json_key(json, "bpf-output");
+		perch__json_hex_bytes(json, record->sample.raw.data, record->sample.raw.size);
+		return;
+	}
+	perch__json_put_object(json, "off-cpu");
+	perch__json_put_text(json, "state", perch_off_cpu_state_name(off_cpu.state));
+	perch__json_put_number(json, "intervals", off_cpu.intervals);
+	perch__json_put_integer(json, "start", off_cpu.start);
+	perch__json_put_flag(json, "began-before", off_cpu.flags & PERCH_OFF_CPU_BEGAN_BEFORE);
+	perch__json_put_flag(json, "ended", !(off_cpu.flags & PERCH_OFF_CPU_NOT_ENDED));
+	perch__json_end(json);
+}
+
 int script_put_json(struct script *script, const struct perch_session_sample *sample)
 {
 	struct script_event *event = script_event_of(script, sample->record);
@@ -370,10 +389,8 @@ int script_put_json(struct script *script, const struct perch_session_sample *sa
 		put_registers(script, &json, "uregs", record, &record->sample.regs_user);
 	if (!rc && event->fields & (SCRIPT_BRSTACK | SCRIPT_BRSTACKSYM | SCRIPT_BRSTACKOFF))
 		rc = put_branches(script, &json, event, sample);
-	if (event->fields & SCRIPT_BPF_OUTPUT) {
-		perch__json_key(&json, "bpf-output");
-		perch__json_hex_bytes(&json, record->sample.raw.data, record->sample.raw.size);
-	}
+	if (event->fields & SCRIPT_BPF_OUTPUT)
+		put_bpf_output(&json, event, record);
 	perch__json_end(&json);
 	perch__output_bytes(event->out, "\n", 1);
 	return rc;

@@ -133,7 +133,7 @@ static int put_after_ip(struct script *script, const struct script_event *event,
 		return -ENOMEM;
 	if (event->fields & SCRIPT_BPF_OUTPUT &&
 	    event->event->attr.config == PERCH_COUNT_SW_BPF_OUTPUT &&
-	    event->type == SCRIPT_SOFTWARE)
+	    event->type == SCRIPT_SOFTWARE && !script_put_off_cpu(event, record))
 		script_put_bpf_output(out, record);
 	if (event->fields & INSTRUCTIONS && script_put_instructions(script, event, sample))
 		return -ENOMEM;

@@ -20,6 +20,7 @@
 #ifndef PERCH_CLI_SCRIPT_H
 #define PERCH_CLI_SCRIPT_H
 
+#include <perch/off_cpu.h>
 #include <perch/session.h>
 
 #include "fields.h"
@@ -224,6 +225,12 @@ void script_put_registers(struct script *script, struct perch__output *out,
 void script_put_data_src(struct script *script, struct perch__output *out, uint64_t data_src);
 void script_put_page_size(struct perch__output *out, uint64_t size);
 void script_put_bpf_output(struct perch__output *out, const struct perch_record *record);
+/* Decodes a sample of off-CPU time. Returns false if it is none, or one of perf, without a state.
+ */
+bool script_is_off_cpu(struct perch_off_cpu *off_cpu, const struct script_event *event,
+		       const struct perch_record *record);
+/* Writes how its thread left the CPU. Returns false if it is none. */
+bool script_put_off_cpu(const struct script_event *event, const struct perch_record *record);
 /* Writes the branch stack. Returns 0 or -ENOMEM. */
 int script_put_branches(struct script *script, const struct script_event *event,
 			const struct perch_session_sample *sample);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Off-CPU time: what a sample of the event "offcpu-time" says beside its call chain.
+ *
+ * A recorder makes such samples (perch_recorder_options.off_cpu), one for each interval in which a
+ * thread was off the CPU, or one for many short intervals of the same call chain. The period of a
+ * sample is the time in ns, and its time is the end of the interval. The raw data of a sample has
+ * the rest. It begins as that of perf record --off-cpu since perf 6.16, which perf reads; samples
+ * of perf have no state.
+ *
+ * Threads: any number of threads may decode at the same time.
+ *
+ * Fork: there is no state.
+ *
+ * Signals: all functions are async-signal-safe.
+ */
+#ifndef PERCH_OFF_CPU_H
+#define PERCH_OFF_CPU_H
+
+#include <perch/record.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The name of the event. */
+#define PERCH_OFF_CPU_EVENT "offcpu-time"
+
+/** How a thread left the CPU. */
+enum perch_off_cpu_state {
+	PERCH_OFF_CPU_UNKNOWN,
+	PERCH_OFF_CPU_BLOCKED,	 /**< it waited for something */
+	PERCH_OFF_CPU_PREEMPTED, /**< another thread got the CPU; it could have continued */
+	PERCH_OFF_CPU_RUNNABLE,	 /**< it gave up the CPU (sched_yield); it could have continued */
+};
+
+/** What is not known of an interval: bits of perch_off_cpu.flags. */
+enum perch_off_cpu_flag {
+	/** It began before the recording, which has counted it since its own start. */
+	PERCH_OFF_CPU_BEGAN_BEFORE = 1 << 0,
+	/** It had not ended at the end of the recording. */
+	PERCH_OFF_CPU_NOT_ENDED = 1 << 1,
+};
+
+/** An interval off the CPU, or the sum of several. */
+struct perch_off_cpu {
+	uint32_t pid;	    /**< process */
+	uint32_t tid;	    /**< thread */
+	uint64_t ns;	    /**< the time off the CPU, in ns */
+	uint64_t intervals; /**< 1; more: the sum of that many intervals; 0: unknown */
+	uint64_t start;	    /**< when the first interval began, by the clock of the samples */
+	uint64_t cgroup;    /**< as of a sample; 0 if unknown */
+	uint32_t state;	    /**< enum perch_off_cpu_state */
+	uint32_t flags;	    /**< enum perch_off_cpu_flag */
+	uint64_t nr;	    /**< entries of the call chain */
+	const void *chain;  /**< the call chain, of 8 bytes each, not aligned; NULL without one */
+	uint64_t reserved[4];
+};
+
+/**
+ * Decodes the raw data of a sample of the event.
+ *
+ * @param[out] off_cpu  the interval; its call chain points into the sample
+ * @param sample        a sample of an event of the name PERCH_OFF_CPU_EVENT, in this machine's byte
+ *                      order
+ * @return false if the raw data is not of this form
+ */
+PERCH_API bool perch_off_cpu_decode(struct perch_off_cpu *off_cpu,
+				    const struct perch_sample *sample);
+
+/** Returns a word for a state: "blocked", "preempted", "runnable" or "unknown". */
+PERCH_API const char *perch_off_cpu_state_name(uint32_t state);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Decodes samples of off-CPU time. */
+#include <string.h>
+#include <perch/off_cpu.h>
+
+#include "record/off_cpu.h"
+
+/* Copies the next bytes of the raw data. Returns false if there are fewer. */
+static bool take(const char **at, size_t *left, void *to, size_t size)
+{
+	if (*left < size)
+		return false;
+	memcpy(to, *at, size);
+	*at += size;
+	*left -= size;
+	return true;
+}
+
+bool perch_off_cpu_decode(struct perch_off_cpu *off_cpu, const struct perch_sample *sample)
+{
+	const char *at = sample->raw.data;
+	size_t left = at ? sample->raw.size : 0;
+	struct off_cpu_head head;
+	struct off_cpu_tail tail;
+
+	*off_cpu = (struct perch_off_cpu){ 0 };
+	if (!take(&at, &left, &head, sizeof(head)) || head.nr > left / sizeof(uint64_t))
+		return false;
+	*off_cpu = (struct perch_off_cpu){ .pid = head.pid,
+					   .tid = head.tid,
+					   .ns = head.ns,
+					   .nr = head.nr,
+					   .chain = head.nr ? at : NULL };
+	at += head.nr * sizeof(uint64_t);
+	left -= head.nr * sizeof(uint64_t);
+	/* samples of perf end here */
+	if (!take(&at, &left, &off_cpu->cgroup, sizeof(off_cpu->cgroup)) ||
+	    !take(&at, &left, &tail, sizeof(tail)))
+		return true;
+	off_cpu->state = tail.state;
+	off_cpu->flags = tail.flags;
+	off_cpu->intervals = tail.intervals;
+	off_cpu->start = tail.start;
+	return true;
+}
+
+const char *perch_off_cpu_state_name(uint32_t state)
+{
+	static const char *const names[] = {
+		[PERCH_OFF_CPU_UNKNOWN] = "unknown",
+		[PERCH_OFF_CPU_BLOCKED] = "blocked",
+		[PERCH_OFF_CPU_PREEMPTED] = "preempted",
+		[PERCH_OFF_CPU_RUNNABLE] = "runnable",
+	};
+
+	return names[state < sizeof(names) / sizeof(names[0]) ? state : 0];
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* The sampler of context switches, and its rounds. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/off_cpu/off_cpu.h"
+#include "recorder/pieces.h"
+
+/* ---- opening ---- */
+
+static bool same_fields(const struct perch_attr *one, const struct perch_attr *other)
+{
+	return one->sample_type == other->sample_type &&
+	       one->branch_sample_type == other->branch_sample_type &&
+	       one->sample_regs_user == other->sample_regs_user &&
+	       one->sample_regs_intr == other->sample_regs_intr &&
+	       one->sample_stack_user == other->sample_stack_user;
+}
+
+static int open_event(struct recorder_off_cpu *off_cpu, const char *name,
+		      const struct perch_attr *event, const struct perch_event_terms *terms,
+		      const struct perch_targets *targets,
+		      const struct perch_sampler_options *options, struct perch_error *err)
+{
+	struct perch_events events;
+	int rc = perch_events_parse(&events, name, options->event.machine, err);
+
+	if (rc >= 0) {
+		events.event[0].attr.sample_type = event->sample_type;
+		events.event[0].terms = *terms;
+		rc = perch_sampler_open_events(&off_cpu->sampler, &events, targets, options, err);
+	}
+	perch_events_clear(&events);
+	return rc;
+}
+
+/* A user who may not profile the kernel gets SWITCH records, which have no call chains. */
+static int open_sampler(struct recorder_off_cpu *off_cpu, const struct perch_attr *event,
+			const struct perch_event_terms *terms, const struct perch_targets *targets,
+			const struct perch_sampler_options *options, struct perch_error *err)
+{
+	struct perch_sampler_options own = *options;
+	int rc;
+
+	own.event.period = 1;
+	own.event.frequency = 0;
+	own.event.sideband = PERCH_SIDEBAND_SWITCH | PERCH_SIDEBAND_TASK;
+	own.event.inherit_stat = 0;
+	own.event.read &= PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
+	own.tracking_event = false;
+	/* a switch occurs in the kernel: only its call chain can leave the kernel out */
+	own.event.exclude_callchain_kernel |= own.event.exclude_kernel;
+	own.event.exclude_kernel = 0;
+	rc = open_event(off_cpu, "context-switches", event, terms, targets, &own, err);
+	off_cpu->stacks = rc >= 0;
+	if ((rc != -EACCES && rc != -EPERM) || !(own.event.may & PERCH_MAY_EXCLUDE_KERNEL))
+		return rc;
+	own.event.exclude_kernel = own.event.exclude_callchain_kernel = 1;
+	return open_event(off_cpu, "dummy", event, terms, targets, &own, err);
+}
+
+int perch__off_cpu_open(struct recorder_off_cpu **result, const struct perch_attr *event,
+			uint64_t id, const struct perch_event_terms *terms,
+			const struct perch_targets *targets,
+			const struct perch_sampler_options *options, struct perch_error *err)
+{
+	struct recorder_off_cpu *off_cpu = calloc(1, sizeof(*off_cpu));
+	const struct perch_attr *attr;
+	const uint64_t *ids;
+	const char *name;
+	size_t nr;
+	int rc;
+
+	*result = off_cpu;
+	if (!off_cpu)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to record with");
+	rc = open_sampler(off_cpu, event, terms, targets, options, err);
+	if (rc < 0)
+		return rc;
+	attr = perch_sampler_event(off_cpu->sampler, 0, &name, &ids, &nr);
+	if (!perch__off_cpu_layout_init(&off_cpu->intervals.layout, attr, id) ||
+	    !same_fields(attr, event))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
+				       "off-CPU time cannot be recorded with samples of these "
+				       "fields");
+	for (size_t i = 0; i < targets->nr; i++)
+		off_cpu->intervals.cpu_wide |= targets->target[i].tid < 0;
+	return 0;
+}
+
+void perch__off_cpu_close(struct recorder_off_cpu *off_cpu)
+{
+	if (!off_cpu)
+		return;
+	perch_sampler_close(off_cpu->sampler);
+	perch__off_cpu_clear(&off_cpu->intervals);
+	free(off_cpu);
+}
+
+/* ---- lost records ---- */
+
+static uint64_t time_at(const struct off_cpu_layout *layout, const struct iovec pieces[2],
+			size_t offset)
+{
+	const struct perch_record_header *header = (const void *)recorder_byte_at(pieces, offset);
+	size_t at = layout->time,
+	       from_end = sizeof(uint64_t) * (size_t)layout->parse_info.trailer_time_word;
+
+	if (header->type != PERCH_RECORD_SAMPLE)
+		at = header->size > from_end ? header->size - from_end : 0;
+	return at && at < header->size ? recorder_word_at(pieces, offset + at) : 0;
+}
+
+static void add_loss_once(struct off_cpu_intervals *intervals, uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < intervals->nr_losses; i++)
+		if (intervals->loss[i].to == to)
+			return; /* its record was still in the ring in the round before */
+	perch__off_cpu_add_loss(intervals, from, to);
+}
+
+/*
+ * A LOST record is written when its ring has space again. What it counts was lost after the record
+ * before it, perhaps before records of other rings that have an earlier time. Rounds deliver the
+ * records up to the time of the round before, so the losses are looked for before the round.
+ */
+static void find_losses(struct recorder_off_cpu *off_cpu)
+{
+	struct off_cpu_intervals *intervals = &off_cpu->intervals;
+
+	for (size_t i = 0; i < perch_sampler_rings(off_cpu->sampler); i++) {
+		struct perch_ring *ring = perch_sampler_ring(off_cpu->sampler, i);
+		const struct perch_record_header *header;
+		struct iovec pieces[2];
+		size_t bytes = ring ? perch_ring_peek(ring, pieces) : 0, before = SIZE_MAX;
+
+		for (size_t at = 0; at < bytes; at += header->size) {
+			header = (const void *)recorder_byte_at(pieces, at);
+			if (header->type == PERCH_RECORD_LOST)
+				add_loss_once(intervals,
+					      before == SIZE_MAX
+						      ? intervals->now
+						      : time_at(&intervals->layout, pieces, before),
+					      time_at(&intervals->layout, pieces, at));
+			before = at;
+		}
+	}
+}
+
+/* What was lost at the end has no LOST record. Returns the number of records that were lost. */
+static uint64_t count_lost(struct recorder_off_cpu *off_cpu)
+{
+	struct perch_sampler_stats stats;
+	const uint64_t *ids;
+	const char *name;
+	uint64_t lost = 0, of_id;
+	size_t nr;
+
+	perch_sampler_get_stats(off_cpu->sampler, &stats);
+	perch_sampler_event(off_cpu->sampler, 0, &name, &ids, &nr);
+	for (size_t i = 0; i < nr; i++)
+		if (!perch_sampler_lost(off_cpu->sampler, 0, i, &of_id, NULL))
+			lost += of_id;
+	return lost > stats.lost ? lost : stats.lost;
+}
+
+/* ---- rounds ---- */
+
+static void end(struct recorder_off_cpu *off_cpu)
+{
+	struct off_cpu_intervals *intervals = &off_cpu->intervals;
+	struct perch_sampler_stats stats;
+
+	perch_sampler_get_stats(off_cpu->sampler, &stats);
+	off_cpu->lost = count_lost(off_cpu);
+	if (off_cpu->lost > stats.lost)
+		perch__off_cpu_add_loss(intervals, intervals->now, UINT64_MAX);
+	perch__off_cpu_end(intervals, off_cpu->end);
+}
+
+struct iovec perch__off_cpu_read(struct recorder_off_cpu *off_cpu, uint64_t *nr_samples)
+{
+	struct off_cpu_intervals *intervals = &off_cpu->intervals;
+	struct perch_record record;
+
+	intervals->samples.used = 0;
+	intervals->nr_samples = 0;
+	find_losses(off_cpu);
+	while (perch_sampler_next_ordered(off_cpu->sampler, off_cpu->ending, &record, NULL) > 0)
+		perch__off_cpu_take(intervals, &record);
+	if (off_cpu->ending)
+		end(off_cpu);
+	else
+		perch__off_cpu_end_round(intervals);
+	off_cpu->ending = false;
+	*nr_samples = intervals->nr_samples;
+	return (struct iovec){ intervals->samples.bytes, intervals->samples.used };
+}

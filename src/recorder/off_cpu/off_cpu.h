@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Off-CPU time of threads, without BPF. A sampler of its own has the event context-switches, each
+ * of whose samples has the call chain of the thread that leaves its CPU, and SWITCH records, which
+ * say when a thread leaves and comes back, and if it was preempted. Intervals are made from both in
+ * the order of time. They become samples of the event "offcpu-time", which the recorder writes. Of
+ * what the kernel wrote, nothing is written: at 100,000 switches per second that would be 40 MB per
+ * second.
+ *
+ * The event "offcpu-time" is opened as perf does, as the software event bpf-output, which never
+ * occurs, so that the samples have an event with ids. The fields of both events are the same: a
+ * sample of off-CPU time is the one of the switch, with another id, time and period.
+ */
+#ifndef PERCH_RECORDER_OFF_CPU_H
+#define PERCH_RECORDER_OFF_CPU_H
+
+#include <sys/uio.h>
+#include <perch/off_cpu.h>
+#include <perch/sampler.h>
+
+#include "base/hash_table.h"
+
+/* ---- off_cpu_sample.c: samples of off-CPU time ---- */
+
+/* The sample of a context switch. Zeros are none. */
+struct off_cpu_switch {
+	const char *bytes; /* NULL: none; then the fields are zeros */
+	size_t size;
+	size_t chain; /* offset of the call chain, which begins with its number of entries */
+	size_t rest;  /* offset of what follows the raw data */
+};
+
+/* Where the fields are, for both events. */
+struct off_cpu_layout {
+	struct perch_parse_info parse_info;
+	uint64_t id;		  /* of the event offcpu-time */
+	size_t tid, time, period; /* offsets in a sample */
+	size_t ids[2];		  /* offsets of ID and IDENTIFIER; 0: none */
+	size_t rest_words;	  /* words after the raw data, if all their fields are empty */
+};
+
+struct off_cpu_bytes {
+	char *bytes;
+	size_t used, capacity;
+};
+
+/* Returns false if the fields of the attr do not suffice, or if values of counters are among them.
+ */
+bool perch__off_cpu_layout_init(struct off_cpu_layout *layout, const struct perch_attr *attr,
+				uint64_t id);
+/* Finds the parts of a decoded sample of a context switch. */
+struct off_cpu_switch perch__off_cpu_switch(const struct off_cpu_layout *layout,
+					    const struct perch_record *record);
+/* Returns the call chain of a switch: the number of entries, and the entries. */
+const uint64_t *perch__off_cpu_chain(const struct off_cpu_switch *from, uint64_t *nr);
+/*
+ * Appends a sample. only_chain: the copied stack and the registers are left out, because those of
+ * other intervals of the sum differ. Returns 0 or -ENOMEM.
+ */
+int perch__off_cpu_append(const struct off_cpu_layout *layout, struct off_cpu_bytes *to,
+			  const struct off_cpu_switch *from, const struct perch_off_cpu *interval,
+			  uint64_t time, bool only_chain);
+
+/* ---- intervals.c: switches -> intervals ---- */
+
+enum off_cpu_position {
+	OFF_CPU_UNSEEN, /* it was on the CPU or not when the recording began */
+	OFF_CPU_NEW,	/* it was created, and has not run */
+	OFF_CPU_ON,
+	OFF_CPU_OFF,
+};
+
+struct off_cpu_thread {
+	uint32_t tid, pid;
+	enum off_cpu_position position;
+	bool ended; /* it has yet to leave the CPU */
+	uint32_t state;
+	uint64_t out; /* when it left the CPU */
+	char *sample; /* a copy of its last switch */
+	size_t capacity;
+	struct off_cpu_switch last; /* points into the copy */
+};
+
+/* Short intervals of one thread, state and call chain. */
+struct off_cpu_sum {
+	uint32_t tid, pid, state;
+	uint64_t hash, ns, intervals, start;
+	size_t at; /* of the copy of its first switch in .copies */
+	struct off_cpu_switch first;
+};
+
+/* Records of a ring were lost in (from, to]. */
+struct off_cpu_loss {
+	uint64_t from, to;
+};
+#define OFF_CPU_MAX_LOSSES 64
+
+struct off_cpu_counts {
+	uint64_t intervals, ns;	    /* in samples, those of sums included */
+	uint64_t summed, summed_ns; /* among them: in sums */
+	uint64_t without_stack;	    /* among them */
+	uint64_t not_ended;	    /* among them */
+	/* that span lost records: in no sample. A missing switch has no time. */
+	uint64_t lost_intervals, lost_ns;
+	uint64_t dropped_intervals, dropped_ns; /* without memory: in no sample */
+};
+
+struct off_cpu_intervals {
+	/* set by the caller */
+	struct off_cpu_layout layout;
+	uint64_t threshold; /* ns */
+	uint64_t started;   /* when the events were enabled; 0: unknown */
+	bool cpu_wide;	    /* switches are seen after the end of a thread */
+
+	uint64_t now; /* of the last record */
+	struct off_cpu_thread *thread;
+	size_t nr, capacity;
+	struct perch__hash_table table;
+	struct off_cpu_sum *sum;
+	size_t nr_sums, sums_capacity;
+	struct perch__hash_table sums;
+	struct off_cpu_bytes copies;
+	uint64_t oldest_sum;
+	struct off_cpu_loss loss[OFF_CPU_MAX_LOSSES];
+	size_t nr_losses;
+	struct off_cpu_bytes samples; /* finished ones, for the caller to take */
+	uint64_t nr_samples;
+	struct off_cpu_counts counts;
+};
+
+/* Takes a record; they come in the order of time. */
+void perch__off_cpu_take(struct off_cpu_intervals *intervals, const struct perch_record *record);
+/* An interval that overlaps (from, to] is counted separately. */
+void perch__off_cpu_add_loss(struct off_cpu_intervals *intervals, uint64_t from, uint64_t to);
+/* Call this when some records were taken: sums that are old become samples. */
+void perch__off_cpu_end_round(struct off_cpu_intervals *intervals);
+/* Ends all intervals at a time: nothing is recorded after it. */
+void perch__off_cpu_end(struct off_cpu_intervals *intervals, uint64_t time);
+void perch__off_cpu_clear(struct off_cpu_intervals *intervals);
+
+/* ---- off_cpu.c: the sampler ---- */
+
+struct recorder_off_cpu {
+	struct perch_sampler *sampler;
+	bool stacks; /* the kernel lets this user have them */
+	bool ending; /* the next round is the last one */
+	uint64_t end;
+	uint64_t lost; /* records, at the end */
+	struct off_cpu_intervals intervals;
+};
+
+/*
+ * Opens the sampler. event: the attr of the event offcpu-time as it was opened. Returns 0 or a
+ * negative errno.
+ */
+int perch__off_cpu_open(struct recorder_off_cpu **off_cpu, const struct perch_attr *event,
+			uint64_t id, const struct perch_event_terms *terms,
+			const struct perch_targets *targets,
+			const struct perch_sampler_options *options, struct perch_error *err);
+/* Reads one round. Returns the samples that were finished, valid until the next call. */
+struct iovec perch__off_cpu_read(struct recorder_off_cpu *off_cpu, uint64_t *nr_samples);
+void perch__off_cpu_close(struct recorder_off_cpu *off_cpu);
+
+#endif

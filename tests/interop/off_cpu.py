@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch record --off-cpu: the time off the CPU of each thread is its wall time less its CPU time, within 2 %; the call chains have what it
+waits for; perf reads the samples; an ordinary user gets them as far as kernel.perf_event_paranoid allows.
+
+PERF names the perf to compare with (perf). KEEP=DIR keeps the files there.
+"""
+import collections
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import cases
+import peer
+from cases import check, limit
+
+PERF = os.environ.get("PERF", "perf")
+PERCH = os.environ.get("PERCH", "perch")
+PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+
+# Each thread waits in its own way, and prints its name, its thread, the time when it began and ended, and the time that it did not run.
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static long ns(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+
+static int word, ends[2];
+
+__attribute__((noinline)) static void sleeps(void)
+{
+	struct timespec time = { 0, 20000000 };
+
+	for (int i = 0; i < 15; i++)
+		nanosleep(&time, NULL);
+}
+
+__attribute__((noinline)) static void naps(void)
+{
+	struct timespec time = { 0, 100000 };
+
+	for (int i = 0; i < 1500; i++)
+		nanosleep(&time, NULL);
+}
+
+__attribute__((noinline)) static void futexes(void)
+{
+	struct timespec time = { 0, 30000000 };
+
+	for (int i = 0; i < 10; i++)
+		syscall(SYS_futex, &word, FUTEX_WAIT, 0, &time, NULL, 0);
+}
+
+__attribute__((noinline)) static void reads(void)
+{
+	char byte;
+
+	while (read(ends[0], &byte, 1) == 1)
+		;
+}
+
+__attribute__((noinline)) static void writes(void)
+{
+	struct timespec time = { 0, 40000000 };
+
+	for (int i = 0; i < 8; i++) {
+		nanosleep(&time, NULL);
+		if (write(ends[1], "", 1) != 1)
+			break;
+	}
+	close(ends[1]);
+}
+
+/* two threads on one CPU: each is preempted half of the time */
+__attribute__((noinline)) static void competes(void)
+{
+	long end = ns(CLOCK_THREAD_CPUTIME_ID) + 300000000;
+
+	while (ns(CLOCK_THREAD_CPUTIME_ID) < end)
+		;
+}
+
+static struct work {
+	const char *name;
+	void (*function)(void);
+	pthread_t thread;
+	long start, end, off;
+	int tid;
+} works[] = {
+	{ "sleeps", sleeps }, { "naps", naps }, { "futexes", futexes }, { "reads", reads },
+	{ "writes", writes }, { "competes", competes }, { "rival", competes },
+};
+
+static void *run(void *argument)
+{
+	struct work *work = argument;
+	cpu_set_t first;
+	long cpu;
+
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	if (work->function == competes)
+		sched_setaffinity(0, sizeof(first), &first);
+	work->tid = (int)syscall(SYS_gettid);
+	work->start = ns(CLOCK_MONOTONIC);
+	cpu = ns(CLOCK_THREAD_CPUTIME_ID);
+	work->function();
+	cpu = ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	work->end = ns(CLOCK_MONOTONIC);
+	work->off = work->end - work->start - cpu;
+	return NULL;
+}
+
+#define NR (sizeof(works) / sizeof(works[0]))
+
+int main(void)
+{
+	if (pipe(ends))
+		return 1;
+	for (size_t i = 0; i < NR; i++)
+		pthread_create(&works[i].thread, NULL, run, &works[i]);
+	for (size_t i = 0; i < NR; i++) {
+		pthread_join(works[i].thread, NULL);
+		printf("%s %d %ld %ld %ld\n", works[i].name, works[i].tid, works[i].start, works[i].end, works[i].off);
+	}
+	return 0;
+}
+"""
+
+# What the call chain of a thread's waits has.
+WAITS = {"sleeps": "nanosleep", "naps": "nanosleep", "futexes": "futex", "reads": "pipe", "writes": "nanosleep", "competes": "schedule"}
+
+
+def record(work, *options, command=(), program=None, path="data"):
+    done = subprocess.run([*command, PERCH, "record", "-o", path, *options, "--", program or os.path.join(work, "program")], cwd=work,
+                          capture_output=True, text=True, timeout=limit(60), check=False)
+    return done
+
+
+def parse_program(text):
+    return {name: (int(tid), int(start), int(end), int(off))
+            for name, tid, start, end, off in re.findall(r"^(\w+) (\d+) (\d+) (\d+) (\d+)$", text, re.M)}
+
+
+def samples_of(command, path):
+    """The samples of off-CPU time: thread, time in ns, period."""
+    done = peer.run([*command, "-i", path, "--ns", "-F", "tid,time,event,period"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    stdin=subprocess.DEVNULL, text=True, timeout=limit(60))
+    found = re.findall(r"^ *(\d+) +(\d+)\.(\d{9}): +(\d+) +offcpu-time: *$", done.stdout, re.M)
+    return [(int(tid), int(seconds) * 10**9 + int(ns), int(period)) for tid, seconds, ns, period in found], done
+
+
+def printed(text):
+    """Seconds, intervals, seconds in sums, intervals in sums."""
+    found = re.search(r"off-CPU time: ([\d.]+) s in (\d+) intervals?, ([\d.]+) s of it in sums of (\d+) that are short", text)
+    return (float(found[1]), int(found[2]), float(found[3]), int(found[4])) if found else (0, 0, 0, 0)
+
+
+def check_times(work, threads, path, what):
+    """Between the start and the end of its function, the intervals of a thread are what it did not run."""
+    samples, done = samples_of([PERCH, "script"], os.path.join(work, path))
+    for name, (tid, start, end, off) in threads.items():
+        own = [period for thread, time, period in samples if thread == tid and start < time - period and time < end]
+        sums = sum(own)
+        # the kernel counts the time of a thread up to a moment after the record of its switch
+        check(abs(sums - off) <= off * 0.02 + 2e6 + 20000 * len(own), f"{what}: {name} was off the CPU for {off / 1e6:.1f} ms: {sums / 1e6:.1f} ms", done)
+
+
+def check_each(work):
+    """Without a threshold each interval is a sample."""
+    done = record(work, "--off-cpu=0", "-k", "monotonic", path="each.data")
+    threads = parse_program(done.stdout)
+    check(done.returncode == 0 and len(threads) == 7, "records a program", done)
+    check("left out" not in done.stderr, "no switch is lost", done)
+    check_times(work, threads, "each.data", "each interval")
+    return threads
+
+
+def check_sums(work):
+    """Short intervals are in sums; all numbers agree."""
+    done = record(work, "--off-cpu", path="data")
+    threads = parse_program(done.stdout)
+    seconds, intervals, short, nr_short = printed(done.stderr)
+    samples, script = samples_of([PERCH, "script"], os.path.join(work, "data"))
+    total = sum(period for _, _, period in samples)
+    check(abs(total / 1e9 - seconds) < 1e-5, f"the samples have the {seconds} s that are printed", done, script)
+    check(nr_short >= 1000 and 0.1 < short < seconds, f"{nr_short} short intervals, {short} s, are in sums", done)
+    check(len(samples) < intervals - nr_short / 2, f"{intervals} intervals are {len(samples)} samples", done)
+    for name in ("sleeps", "naps", "reads"):
+        tid, _, _, off = threads[name]
+        found = sum(period for thread, _, period in samples if thread == tid)
+        check(off * 0.98 - 2e6 <= found, f"sums: {name} was off the CPU for {off / 1e6:.1f} ms: {found / 1e6:.1f} ms", script)
+    return threads
+
+
+def check_chains(work, threads):
+    """The call chains of a thread's samples name what it waited for, and its function."""
+    done = subprocess.run([PERCH, "script", "-i", os.path.join(work, "data"), "-F", "tid,event,ip,sym"], capture_output=True, text=True,
+                          check=False)
+    if "kernel addresses have no symbols" in done.stderr:
+        print("ok - call chains # skip the kernel's symbols cannot be read")
+        return
+    chains = collections.defaultdict(str)
+    for tid, chain in re.findall(r"^ *(\d+) +offcpu-time: *\n((?:[ \t]+[0-9a-f]+ .*\n)+)", done.stdout, re.M):
+        chains[int(tid)] += chain
+    for name, kernel in WAITS.items():
+        chain = chains[threads[name][0]]
+        # functions of libc may have no frame pointer: then the one that calls them is missing
+        check(kernel in chain and "start_thread" in chain, f"the call chain of {name} has {kernel} and that of its thread", chain[:1000])
+
+
+def check_perf(work):
+    """perf has the same samples."""
+    if not shutil.which(PERF):
+        print("ok - perf reads it # skip perf is not installed")
+        return
+    ours, first = samples_of([PERCH, "script"], os.path.join(work, "data"))
+    try:
+        theirs, second = samples_of([PERF, "script"], os.path.join(work, "data"))
+    except peer.Died as died:
+        print(f"ok - perf reads it # skip {died}")
+        return
+    check(ours and sorted(ours) == sorted(theirs), f"perf has the same {len(ours)} samples", first, second)
+
+
+def check_targets(work):
+    """Processes that run already, all CPUs, and a delay. What a target did before the start is not known, but that it did not run."""
+    sleeper = subprocess.Popen(["sh", "-c", "sleep 0.7; sleep 100"])
+    try:
+        done = subprocess.run([PERCH, "record", "-o", os.path.join(work, "running.data"), "--off-cpu", "-p", str(sleeper.pid), "--", "sleep",
+                               "1.5"], capture_output=True, text=True, timeout=limit(60), check=False)
+        samples, script = samples_of([PERCH, "script"], os.path.join(work, "running.data"))
+        check(done.returncode == 0 and max((period for tid, _, period in samples), default=0) > 0.5e9,
+              "-p: an interval that had begun before, or not ended, is there", done, script)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    done = record(work, "--off-cpu", "-a", path="all.data")
+    if "perf_event_paranoid" not in done.stderr:
+        threads = parse_program(done.stdout)
+        samples, script = samples_of([PERCH, "script"], os.path.join(work, "all.data"))
+        tid, _, _, off = threads["sleeps"]
+        found = sum(period for thread, _, period in samples if thread == tid)
+        check(done.returncode == 0 and ("left out" in done.stderr or found >= off * 0.98 - 2e6), "-a has the program", done, script)
+    done = record(work, "--off-cpu=0", "-D", "100", "-k", "monotonic", path="late.data")
+    threads = parse_program(done.stdout)
+    samples, script = samples_of([PERCH, "script"], os.path.join(work, "late.data"))
+    tid, start, end, off = threads["futexes"]
+    found = sum(period for thread, _, period in samples if thread == tid)
+    check(done.returncode == 0 and 0 < found <= off + 2e6, f"-D 100: {found / 1e6:.1f} of {off / 1e6:.1f} ms", done, script)
+
+
+def check_refusals(work):
+    for options, text in ((["--off-cpu", "--overwrite"], "exclude each other"), (["--off-cpu=x"], "use a time such as"),
+                          (["--off-cpu=1h"], "use a time such as"), (["--off-cpu", "-a", "-e", "cpu-clock", "-G", "/"], "exclude each other")):
+        done = record(work, *options)
+        check(done.returncode == 2 and text in done.stderr, f"{' '.join(options)} is refused", done)
+
+
+def check_user(work):
+    """An ordinary user has the times of threads; call chains if the kernel may be profiled."""
+    if os.getuid() or not shutil.which("setpriv"):
+        print("ok - an ordinary user # skip only root can become one")
+        return
+    with open(PARANOID, encoding="ascii") as file:
+        paranoid = int(file.read())
+    user = os.path.join(work, "user")
+    os.mkdir(user)
+    os.chmod(user, 0o777)
+    os.chmod(work, 0o755)
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--", "env",
+               f"HOME={user}"]
+    copy = shutil.copy(PERCH, os.path.join(user, "perch"))
+    if subprocess.run([*command, copy, "--version"], capture_output=True, check=False).returncode or paranoid > 2:
+        print("ok - an ordinary user # skip a user cannot run perch, or not record, here")
+        return
+    done = subprocess.run([*command, copy, "record", "-o", os.path.join(user, "data"), "--off-cpu=0", "-k", "monotonic", "--",
+                           os.path.join(work, "program")], capture_output=True, text=True, timeout=limit(60), check=False)
+    threads = parse_program(done.stdout)
+    check(done.returncode == 0 and len(threads) == 7, f"a user records at paranoid {paranoid}", done)
+    check(("no call chains" in done.stderr) == (paranoid >= 2), "and a message says if call chains are missing", done)
+    os.chown(os.path.join(user, "data"), 0, 0)
+    check_times(work, threads, "user/data", "a user")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as work:
+        source = os.path.join(work, "program.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write(PROGRAM)
+        built = subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-o",
+                                os.path.join(work, "program"), source], capture_output=True, text=True, check=False)
+        if built.returncode:
+            print("skipped: no compiler:", built.stderr)
+            return 77
+        check_refusals(work)
+        if "kernel.perf_event_paranoid" in record(work, "--off-cpu", program="true").stderr:
+            print("skipped: this user may not profile the kernel")
+            return 77
+        check_each(work)
+        check_chains(work, check_sums(work))
+        check_perf(work)
+        check_targets(work)
+        check_user(work)
+        if "KEEP" in os.environ:
+            shutil.copytree(work, os.environ["KEEP"], dirs_exist_ok=True)
+    return int(cases.failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

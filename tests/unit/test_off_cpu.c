@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+/* Off-CPU time: intervals from switches, the samples that they become, and what is counted
+ * separately. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "recorder/off_cpu/off_cpu.h"
+
+#define ID  77
+#define PID 10
+#define MS  1000000u
+#define FIELDS                                                                              \
+	(PERCH_SAMPLE_IDENTIFIER | PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | \
+	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_RAW)
+
+static struct off_cpu_intervals begin(uint64_t fields)
+{
+	const struct perch_attr attr = { .sample_type = fields, .sample_id_all = 1 };
+	struct off_cpu_intervals intervals = { .threshold = MS };
+
+	assert_true(perch__off_cpu_layout_init(&intervals.layout, &attr, ID));
+	return intervals;
+}
+
+static void change(struct off_cpu_intervals *intervals, uint32_t tid, uint64_t time, bool out,
+		   bool preempt)
+{
+	const struct perch_record record = {
+		.type = PERCH_RECORD_SWITCH,
+		.sample_id = { .pid = PID, .tid = tid, .time = time },
+		.context_switch = { .out = out, .preempt = preempt },
+	};
+
+	perch__off_cpu_take(intervals, &record);
+}
+
+static void task(struct off_cpu_intervals *intervals, uint32_t type, uint32_t tid, uint64_t time)
+{
+	const struct perch_record record = {
+		.type = type,
+		.sample_id = { .pid = PID, .tid = PID, .time = time },
+		.task = { .pid = PID, .tid = tid, .time = time },
+	};
+
+	perch__off_cpu_take(intervals, &record);
+}
+
+/* The sample of a switch as the kernel writes it: IDENTIFIER, IP, TID, TIME, CPU, PERIOD, the call
+ * chain, and the raw data of an event without any. rest: bytes of further fields. */
+static void sample(struct off_cpu_intervals *intervals, uint32_t tid, uint64_t time,
+		   uint64_t caller, const void *more, size_t rest)
+{
+	static uint64_t words[8192];
+	const uint64_t start[] = {
+		0,
+		ID + 1,
+		0x1000,
+		(uint64_t)tid << 32 | PID,
+		time,
+		3,
+		1,
+		3,
+		PERCH_CONTEXT_KERNEL,
+		0x1000,
+		caller,
+		4 /* size of no raw data */,
+	};
+	const struct perch_record_header header = { PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL,
+						    (uint16_t)(sizeof(start) + rest) };
+	struct perch_record record;
+
+	memcpy(words, start, sizeof(start));
+	memcpy(words, &header, sizeof(header));
+	if (rest)
+		memcpy((char *)words + sizeof(start), more, rest);
+	assert_int_equal(perch_record_decode(&record, &intervals->layout.parse_info, words,
+					     header.size, NULL),
+			 0);
+	perch__off_cpu_take(intervals, &record);
+}
+
+static void leave(struct off_cpu_intervals *intervals, uint32_t tid, uint64_t time, uint64_t caller)
+{
+	sample(intervals, tid, time - 1, caller, NULL, 0);
+	change(intervals, tid, time, true, false);
+}
+
+static void come(struct off_cpu_intervals *intervals, uint32_t tid, uint64_t time)
+{
+	change(intervals, tid, time, false, false);
+}
+
+/* Decodes the sample at an index. The last address of its call chain is the caller. */
+static struct perch_record finished(const struct off_cpu_intervals *intervals, size_t index,
+				    struct perch_off_cpu *off_cpu)
+{
+	const struct off_cpu_bytes *samples = &intervals->samples;
+	const struct perch_record_header *header;
+	struct perch_record record;
+	size_t at = 0;
+
+	for (;; at += header->size) {
+		assert_true(at + sizeof(*header) <= samples->used);
+		header = (const void *)(samples->bytes + at);
+		assert_true(header->size && header->size <= samples->used - at);
+		if (!index--)
+			break;
+	}
+	assert_int_equal(perch_record_decode(&record, &intervals->layout.parse_info, header,
+					     header->size, NULL),
+			 0);
+	assert_int_equal(record.trailing_bytes, 0);
+	assert_int_equal(record.sample.id, ID);
+	assert_true(perch_off_cpu_decode(off_cpu, &record.sample));
+	assert_int_equal(off_cpu->ns, record.sample.period);
+	assert_int_equal(off_cpu->tid, record.sample.tid);
+	return record;
+}
+
+static void is_one(const struct off_cpu_intervals *intervals, uint64_t ns, uint64_t caller)
+{
+	struct perch_off_cpu off_cpu;
+	struct perch_record record = finished(intervals, 0, &off_cpu);
+
+	assert_int_equal(intervals->nr_samples, 1);
+	assert_int_equal(off_cpu.ns, ns);
+	assert_int_equal(record.sample.callchain.nr, caller ? 3 : 0);
+	if (caller)
+		assert_int_equal(record.sample.callchain.ip[2], caller);
+}
+
+static void a_blocked_interval_is_a_sample(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+	struct perch_off_cpu off_cpu;
+	struct perch_record record;
+	uint64_t caller;
+
+	(void)state;
+	leave(&intervals, 11, 5 * MS, 0x2000);
+	come(&intervals, 11, 9 * MS);
+	record = finished(&intervals, 0, &off_cpu);
+	assert_int_equal(intervals.nr_samples, 1);
+	assert_int_equal(off_cpu.ns, 4 * MS);
+	assert_int_equal(off_cpu.state, PERCH_OFF_CPU_BLOCKED);
+	assert_int_equal(off_cpu.intervals, 1);
+	assert_int_equal(off_cpu.start, 5 * MS);
+	assert_int_equal(off_cpu.flags, 0);
+	assert_int_equal(off_cpu.pid, PID);
+	assert_int_equal(record.sample.time, 9 * MS);
+	assert_int_equal(record.sample.cpu, 3);
+	assert_int_equal(record.sample.ip, 0x1000);
+	/* the raw data has the call chain, too, for perf since 6.16 */
+	assert_int_equal(off_cpu.nr, 3);
+	memcpy(&caller, (const char *)off_cpu.chain + 16, sizeof(caller));
+	assert_int_equal(caller, 0x2000);
+	perch__off_cpu_clear(&intervals);
+}
+
+static void a_preempted_thread_is_not_blocked(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+	struct perch_off_cpu off_cpu;
+
+	(void)state;
+	sample(&intervals, 11, 5 * MS, 0x2000, NULL, 0);
+	change(&intervals, 11, 5 * MS, true, true);
+	come(&intervals, 11, 9 * MS);
+	finished(&intervals, 0, &off_cpu);
+	assert_int_equal(off_cpu.state, PERCH_OFF_CPU_PREEMPTED);
+	assert_string_equal(perch_off_cpu_state_name(off_cpu.state), "preempted");
+	perch__off_cpu_clear(&intervals);
+}
+
+static void short_intervals_are_summed_by_call_chain(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+	struct perch_off_cpu off_cpu;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 30; i++) {
+		leave(&intervals, 11, i * MS, i % 3 ? 0x2000 : 0x3000);
+		come(&intervals, 11, i * MS + 1000);
+	}
+	assert_int_equal(intervals.nr_samples, 0);
+	perch__off_cpu_end_round(&intervals);
+	assert_int_equal(intervals.nr_samples, 0); /* not yet a second old */
+	perch__off_cpu_end(&intervals, 40 * MS);
+	assert_int_equal(intervals.nr_samples, 2);
+	assert_int_equal(finished(&intervals, 0, &off_cpu).sample.callchain.ip[2], 0x2000);
+	assert_int_equal(off_cpu.ns, 20000);
+	assert_int_equal(off_cpu.intervals, 20);
+	assert_int_equal(off_cpu.start, MS);
+	finished(&intervals, 1, &off_cpu);
+	assert_int_equal(off_cpu.ns, 10000);
+	assert_int_equal(intervals.counts.summed, 30);
+	assert_int_equal(intervals.counts.ns, 30000);
+	perch__off_cpu_clear(&intervals);
+}
+
+static void a_sum_of_a_second_is_a_sample(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+
+	(void)state;
+	leave(&intervals, 11, MS, 0x2000);
+	come(&intervals, 11, MS + 1000);
+	leave(&intervals, 12, 1002 * MS, 0x2000);
+	perch__off_cpu_end_round(&intervals);
+	is_one(&intervals, 1000, 0x2000);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* More call chains than there is space for: all of the time is in samples. */
+static void many_sums_lose_nothing(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+
+	(void)state;
+	for (uint64_t i = 1; i <= 30000; i++) {
+		leave(&intervals, 11, i * 2000, 0x2000 + i);
+		come(&intervals, 11, i * 2000 + 1000);
+	}
+	perch__off_cpu_end(&intervals, 100 * MS);
+	assert_int_equal(intervals.counts.ns, 30000000);
+	assert_int_equal(intervals.counts.intervals, 30000);
+	assert_int_equal(intervals.nr_samples, 30000);
+	perch__off_cpu_clear(&intervals);
+}
+
+static void an_interval_that_spans_lost_records_is_counted_separately(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+
+	(void)state;
+	leave(&intervals, 11, 10 * MS, 0x2000);
+	leave(&intervals, 12, 10 * MS, 0x2000);
+	perch__off_cpu_add_loss(&intervals, 20 * MS, 30 * MS);
+	come(&intervals, 12, 19 * MS); /* before it */
+	is_one(&intervals, 9 * MS, 0x2000);
+	come(&intervals, 11, 25 * MS);
+	leave(&intervals, 11, 28 * MS, 0x2000);
+	come(&intervals, 11, 40 * MS);
+	assert_int_equal(intervals.nr_samples, 1);
+	assert_int_equal(intervals.counts.lost_intervals, 2);
+	assert_int_equal(intervals.counts.lost_ns, 27 * MS);
+	leave(&intervals, 11, 41 * MS, 0x2000);
+	come(&intervals, 11, 45 * MS);
+	assert_int_equal(intervals.nr_samples, 2);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* More losses than are kept: the oldest become one, and none is discarded. */
+static void no_loss_is_discarded(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+
+	(void)state;
+	leave(&intervals, 11, 10 * MS, 0x2000);
+	for (uint64_t i = 0; i < 5 * OFF_CPU_MAX_LOSSES; i++)
+		perch__off_cpu_add_loss(&intervals, (20 + 2 * i) * MS, (21 + 2 * i) * MS);
+	come(&intervals, 11, 2000 * MS);
+	assert_int_equal(intervals.counts.lost_intervals, 1);
+	leave(&intervals, 11, 2001 * MS, 0x2000);
+	come(&intervals, 11, 2003 * MS);
+	is_one(&intervals, 2 * MS, 0x2000);
+	perch__off_cpu_clear(&intervals);
+}
+
+static void a_missing_switch_is_counted(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+
+	(void)state;
+	leave(&intervals, 11, 10 * MS, 0x2000);
+	leave(&intervals, 11, 20 * MS, 0x3000);
+	assert_int_equal(intervals.counts.lost_intervals, 1);
+	come(&intervals, 11, 25 * MS);
+	is_one(&intervals, 5 * MS, 0x3000);
+	come(&intervals, 11, 30 * MS);
+	assert_int_equal(intervals.counts.lost_intervals, 2);
+	assert_int_equal(intervals.nr_samples, 1);
+	perch__off_cpu_clear(&intervals);
+}
+
+static void a_new_thread_was_not_off_the_cpu(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+
+	(void)state;
+	intervals.started = MS;
+	task(&intervals, PERCH_RECORD_FORK, 11, 10 * MS);
+	come(&intervals, 11, 20 * MS);
+	assert_int_equal(intervals.nr_samples, 0);
+	assert_int_equal(intervals.counts.lost_intervals, 0);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* The id of an ended thread is used again. With events of CPUs, its last switch is recorded. */
+static void an_ended_thread_is_removed(void **state)
+{
+	(void)state;
+	for (int cpu_wide = 0; cpu_wide < 2; cpu_wide++) {
+		struct off_cpu_intervals intervals = begin(FIELDS);
+
+		intervals.cpu_wide = cpu_wide;
+		intervals.started = MS;
+		come(&intervals, 11, MS);
+		task(&intervals, PERCH_RECORD_EXIT, 11, 10 * MS);
+		if (cpu_wide)
+			leave(&intervals, 11, 11 * MS, 0x2000);
+		assert_int_equal(intervals.nr, 0);
+		task(&intervals, PERCH_RECORD_FORK, 11, 50 * MS);
+		come(&intervals, 11, 60 * MS);
+		perch__off_cpu_end(&intervals, 70 * MS);
+		assert_int_equal(intervals.nr_samples, 0);
+		assert_int_equal(intervals.counts.lost_intervals, 0);
+		perch__off_cpu_clear(&intervals);
+	}
+}
+
+static void what_began_before_is_counted_since_the_start(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+	struct perch_off_cpu off_cpu;
+
+	(void)state;
+	intervals.started = 10 * MS;
+	come(&intervals, 11, 15 * MS);
+	is_one(&intervals, 5 * MS, 0);
+	finished(&intervals, 0, &off_cpu);
+	assert_int_equal(off_cpu.flags, PERCH_OFF_CPU_BEGAN_BEFORE);
+	assert_int_equal(off_cpu.state, PERCH_OFF_CPU_UNKNOWN);
+	assert_int_equal(intervals.counts.without_stack, 1);
+	perch__off_cpu_clear(&intervals);
+}
+
+static void the_end_ends_what_is_left(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+	struct perch_off_cpu off_cpu;
+
+	(void)state;
+	leave(&intervals, 11, 10 * MS, 0x2000);
+	perch__off_cpu_end(&intervals, 17 * MS);
+	is_one(&intervals, 7 * MS, 0x2000);
+	finished(&intervals, 0, &off_cpu);
+	assert_int_equal(off_cpu.flags, PERCH_OFF_CPU_NOT_ENDED);
+	assert_int_equal(intervals.counts.not_ended, 1);
+	/* enabled again: nothing is known of the time between */
+	intervals.started = 0;
+	come(&intervals, 11, 90 * MS);
+	assert_int_equal(intervals.nr_samples, 1);
+	assert_int_equal(intervals.counts.lost_intervals, 0);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* A user who may not profile the kernel has SWITCH records only. */
+static void switches_without_stacks_have_times(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS | PERCH_SAMPLE_REGS_USER |
+						   PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_CGROUP);
+	struct perch_off_cpu off_cpu;
+	struct perch_record record;
+
+	(void)state;
+	change(&intervals, 11, 5 * MS, true, false);
+	come(&intervals, 11, 8 * MS);
+	record = finished(&intervals, 0, &off_cpu);
+	assert_int_equal(record.sample.period, 3 * MS);
+	assert_int_equal(record.sample.tid, 11);
+	assert_int_equal(record.sample.time, 8 * MS);
+	assert_int_equal(record.sample.callchain.nr, 0);
+	assert_int_equal(record.sample.stack_user.size, 0);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* A copied stack stays in the sample of one interval, also if it leaves no space for the second
+ * call chain. A sum has none. */
+static void stacks_are_copied(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS | PERCH_SAMPLE_STACK_USER);
+	static uint64_t stack[8171];
+	struct perch_off_cpu off_cpu;
+	struct perch_record record;
+
+	(void)state;
+	stack[0] = sizeof(stack) - 16;
+	stack[1] = 0x5555;
+	stack[8170] = 100; /* dynamic size */
+	sample(&intervals, 11, 4 * MS, 0x2000, stack, sizeof(stack));
+	change(&intervals, 11, 4 * MS, true, false);
+	come(&intervals, 11, 8 * MS);
+	record = finished(&intervals, 0, &off_cpu);
+	assert_int_equal(record.sample.stack_user.size, sizeof(stack) - 16);
+	assert_memory_equal(record.sample.stack_user.data, &stack[1], 8);
+	assert_int_equal(off_cpu.nr, 0);
+	for (uint64_t i = 1; i < 3; i++) {
+		sample(&intervals, 11, (i + 10) * MS, 0x2000, stack, sizeof(stack));
+		change(&intervals, 11, (i + 10) * MS, true, false);
+		come(&intervals, 11, (i + 10) * MS + 500);
+	}
+	perch__off_cpu_end(&intervals, 20 * MS);
+	record = finished(&intervals, 1, &off_cpu);
+	assert_int_equal(off_cpu.intervals, 2);
+	assert_int_equal(record.sample.stack_user.size, 0);
+	assert_int_equal(record.sample.callchain.nr, 3);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* Random switches of threads on any CPUs: each nanosecond off the CPU is in one sample. */
+static void all_time_is_in_samples(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+	uint64_t out[20] = { 0 }, time = 1, expected = 0, found = 0;
+	struct perch_off_cpu off_cpu;
+
+	(void)state;
+	srand(1);
+	for (int i = 0; i < 20000; i++) {
+		uint32_t tid = (uint32_t)rand() % 20;
+
+		time += (uint64_t)(rand() % (rand() % 50 ? 10000 : 5000000)) + 1;
+		if (!out[tid]) {
+			leave(&intervals, tid + 1, time, 0x2000 + (uint64_t)(rand() % 5));
+			out[tid] = time;
+		} else {
+			come(&intervals, tid + 1, time);
+			expected += time - out[tid];
+			out[tid] = 0;
+		}
+		perch__off_cpu_end_round(&intervals);
+	}
+	for (int i = 0; i < 20; i++)
+		expected += out[i] ? time - out[i] : 0;
+	perch__off_cpu_end(&intervals, time);
+	for (size_t i = 0; i < intervals.nr_samples; i++) {
+		finished(&intervals, i, &off_cpu);
+		found += off_cpu.ns;
+	}
+	assert_int_equal(found, expected);
+	assert_int_equal(intervals.counts.ns, expected);
+	assert_int_equal(intervals.counts.lost_intervals, 0);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* Raw data of any size is decoded without a read beyond it. */
+static void damaged_raw_data_is_refused(void **state)
+{
+	uint64_t words[8] = { (uint64_t)2 << 32 | 1, 1000, 2, 0x11, 0x22, 0x33 };
+	struct perch_off_cpu off_cpu;
+
+	(void)state;
+	for (uint32_t size = 0; size <= sizeof(words); size++) {
+		char *copy = malloc(size + !size);
+		struct perch_sample view = { .raw = { size, copy } };
+
+		assert_non_null(copy);
+		memcpy(copy, words, size);
+		assert_int_equal(perch_off_cpu_decode(&off_cpu, &view), size >= 40);
+		assert_int_equal(off_cpu.ns, size >= 40 ? 1000 : 0);
+		/* as perf writes it: no state */
+		assert_int_equal(off_cpu.cgroup, size >= 48 ? 0x33 : 0);
+		assert_int_equal(off_cpu.intervals, 0);
+		free(copy);
+	}
+	words[2] = UINT64_MAX / 8;
+	assert_false(perch_off_cpu_decode(
+		&off_cpu, &(struct perch_sample){ .raw = { sizeof(words), words } }));
+	assert_false(perch_off_cpu_decode(&off_cpu, &(struct perch_sample){ 0 }));
+}
+
+static void fields_are_checked(void **state)
+{
+	struct perch_attr attr = { .sample_type = FIELDS };
+	struct off_cpu_layout layout;
+
+	(void)state;
+	attr.sample_type = FIELDS & ~(uint64_t)PERCH_SAMPLE_RAW;
+	assert_false(perch__off_cpu_layout_init(&layout, &attr, ID));
+	attr.sample_type = FIELDS | PERCH_SAMPLE_READ;
+	assert_false(perch__off_cpu_layout_init(&layout, &attr, ID));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_blocked_interval_is_a_sample),
+		cmocka_unit_test(a_preempted_thread_is_not_blocked),
+		cmocka_unit_test(short_intervals_are_summed_by_call_chain),
+		cmocka_unit_test(a_sum_of_a_second_is_a_sample),
+		cmocka_unit_test(many_sums_lose_nothing),
+		cmocka_unit_test(an_interval_that_spans_lost_records_is_counted_separately),
+		cmocka_unit_test(no_loss_is_discarded),
+		cmocka_unit_test(a_missing_switch_is_counted),
+		cmocka_unit_test(a_new_thread_was_not_off_the_cpu),
+		cmocka_unit_test(an_ended_thread_is_removed),
+		cmocka_unit_test(what_began_before_is_counted_since_the_start),
+		cmocka_unit_test(the_end_ends_what_is_left),
+		cmocka_unit_test(switches_without_stacks_have_times),
+		cmocka_unit_test(stacks_are_copied),
+		cmocka_unit_test(all_time_is_in_samples),
+		cmocka_unit_test(damaged_raw_data_is_refused),
+		cmocka_unit_test(fields_are_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
