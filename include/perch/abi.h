@@ -494,6 +494,37 @@ struct perch_attr_bit {
  */
 PERCH_API const struct perch_attr_bit *perch_attr_bits(size_t *nr);
 
+/** Bytes that are enough for the names of all bits of a field. */
+#define PERCH_ATTR_BITS_TEXT 1024
+
+/**
+ * Formats bits by their names: "IP|TID". Bits without names follow as a number.
+ *
+ * @param field  the name of a field
+ * @param value  the bits
+ * @param text   gets the text; it is cut if it does not fit
+ * @param size   of text, in bytes; PERCH_ATTR_BITS_TEXT is enough
+ * @return false if no bits of the field have names; the text is then empty
+ */
+PERCH_API bool perch_attr_bits_text(const char *field, uint64_t value, char *text, size_t size);
+
+/** A field of an attr as text, as perf prints it. */
+struct perch_attr_text {
+	const char *label; /**< "sample_type", "{ bp_addr, config1 }" */
+	char value[PERCH_ATTR_BITS_TEXT];
+};
+
+/**
+ * Formats the next field of an attr that is not 0, in the order of the attr.
+ *
+ * @param attr           a whole struct, for any attr->size
+ * @param[in,out] index  0 at first
+ * @param[out] text      the field
+ * @return false after the last one
+ */
+PERCH_API bool perch_attr_next_text(const struct perch_attr *attr, size_t *index,
+				    struct perch_attr_text *text);
+
 /**
  * Returns a number that orders kernel releases: 1000000 * major + 1000 * minor + patch.
  *

@@ -219,7 +219,6 @@ int perch__apply_pmu_event(struct perch__parser *parser, const struct perch_pmu 
 
 /* ---- pmu/hybrid.c: machines with several core PMUs ---- */
 
-bool perch__is_hybrid(struct perch__parser *parser);
 /* Adds one event for a generic attr, or one for each core PMU of a hybrid machine. at: where its
  * name begins. */
 int perch__add_generic_events(struct perch__parser *parser, const struct perch_attr *attr,

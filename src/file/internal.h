@@ -27,7 +27,6 @@
  *	    decompress.c		    compressed records
  *	print/print.c			header features as text
  *	  print/print_machine.c		  CPUs, caches and memory
- *	  print/print_attr.c		  attrs
  *	times.c				when a recording was made
  *	feature.c			finds and parses header features
  *	  simpleperf.c			  functions that recordings of Android have
@@ -427,10 +426,7 @@ void perch__decompress_free(struct perch_reader *reader);
 int perch__sorted_next(struct perch_reader *reader, uint64_t *offset, struct perch_error *err);
 void perch__sorted_rewind(struct perch_reader *reader);
 void perch__sorted_free(struct perch_reader *reader);
-int perch__index_sort(struct perch__index_entry *entries, size_t nr);
-
-/* print/print_attr.c: prints the fields of an attr, each as ", name = value". */
-void perch__file_print_attr(FILE *stream, const struct perch_attr *attr);
+int perch__index_sort(struct perch__sorted *sorted);
 
 /* ---- writer.c ---- */
 

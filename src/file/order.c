@@ -140,12 +140,15 @@ static int sort_entries(struct sorter *sorter, size_t nr)
 	return rc;
 }
 
-int perch__index_sort(struct perch__index_entry *entries, size_t nr)
+int perch__index_sort(struct perch__sorted *sorted)
 {
-	struct sorter sorter = { .entries = entries };
-	int rc = sort_entries(&sorter, nr);
+	struct sorter sorter = { .entries = sorted->entries,
+				 .copy = sorted->copy,
+				 .copy_capacity = sorted->copy_capacity };
+	int rc = sort_entries(&sorter, sorted->nr);
 
-	free(sorter.copy);
+	sorted->copy = sorter.copy;
+	sorted->copy_capacity = sorter.copy_capacity;
 	return rc;
 }
 
@@ -304,13 +307,8 @@ static int plan_release(struct perch_reader *reader)
 static int sort_batch(struct perch_reader *reader)
 {
 	struct perch__sorted *sorted = &reader->sorted;
-	struct sorter sorter = { .entries = sorted->entries,
-				 .copy = sorted->copy,
-				 .copy_capacity = sorted->copy_capacity };
-	int rc = sort_entries(&sorter, sorted->nr);
+	int rc = perch__index_sort(sorted);
 
-	sorted->copy = sorter.copy;
-	sorted->copy_capacity = sorter.copy_capacity;
 	if (rc)
 		return rc;
 	sorted->ready = sorted->ended

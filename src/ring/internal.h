@@ -288,8 +288,6 @@ int perch__sampler_open_target(struct perch_sampler *sampler, size_t target, boo
 
 /* ---- sampler_open.c ---- */
 
-/* Closes all descriptors and rings. The events and targets stay and can be opened again. */
-void perch__sampler_close_events(struct perch_sampler *sampler);
 /* Makes the decoder again, with the ids that the events have now. */
 int perch__sampler_make_decoder(struct perch_sampler *sampler, struct perch_error *err);
 

@@ -10,7 +10,8 @@
 #include "internal.h"
 #include "record/group_decoder.h"
 
-void perch__sampler_close_events(struct perch_sampler *sampler)
+/* Closes all descriptors and rings. The events and targets stay and can be opened again. */
+static void close_sampler_events(struct perch_sampler *sampler)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
 
@@ -51,7 +52,7 @@ void perch_sampler_close(struct perch_sampler *sampler)
 	if (!sampler)
 		return;
 	if (sampler->machine)
-		perch__sampler_close_events(sampler);
+		close_sampler_events(sampler);
 	if (sampler->epoll >= 0)
 		close(sampler->epoll);
 	if (sampler->timer >= 0)
@@ -183,7 +184,7 @@ static int open_all(struct perch_sampler *sampler, const struct perch_events *ev
 				*err = attempt;
 			return rc;
 		}
-		perch__sampler_close_events(sampler);
+		close_sampler_events(sampler);
 		if (sampler->too_large)
 			continue;
 		if (sampler->refused_group >= 0) {

@@ -106,9 +106,6 @@ struct perch__mapping {
 	uint64_t inode, inode_generation;
 	uint32_t protection, flags;
 };
-/* Parses a line without its newline. It unescapes the path in place; *name points into the line or
- * is a constant. Returns false for a line of another form. */
-bool perch__parse_mapping(char *line, struct perch__mapping *mapping, const char **name);
 /* Adds MMAP2 records. Returns 0, or the errno of reading the file. */
 int perch__add_mappings(struct perch__batch *batch, pid_t pid);
 

@@ -69,8 +69,10 @@ static char *take_protection(char *text, struct perch__mapping *mapping)
 	return text + 5;
 }
 
-/* A line is "start-end rwxp offset major:minor inode   path". */
-bool perch__parse_mapping(char *line, struct perch__mapping *mapping, const char **name)
+/* Parses a line without its newline: "start-end rwxp offset major:minor inode   path". It unescapes
+ * the path in place; *name points into the line or is a constant. Returns false for a line of
+ * another form. */
+static bool parse_mapping(char *line, struct perch__mapping *mapping, const char **name)
 {
 	uint64_t end, major, minor;
 	size_t inode_end;
@@ -123,7 +125,7 @@ static void add_mapping(struct perch__batch *batch, pid_t pid)
 	const char *name;
 	bool data;
 
-	if (!perch__parse_mapping(batch->line, &mapping, &name)) {
+	if (!parse_mapping(batch->line, &mapping, &name)) {
 		batch->counts.skipped++;
 		return;
 	}

@@ -106,6 +106,42 @@ static void bit_tables_are_complete(void **state)
 	assert_int_equal(found, 3);
 }
 
+/* Fields that are not 0, with perf's names for words of several fields; bits by their names. */
+static void attr_is_formatted(void **state)
+{
+	static const struct perch_attr attr = {
+		.config = 0x1c2,
+		.sample_freq = 99,
+		.freq = 1,
+		.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_CGROUP | UINT64_C(1) << 60,
+		.bp_addr = 16,
+		.clockid = -2,
+	};
+	static const char *const expected[][2] = {
+		{ "config", "0x1c2" },
+		{ "{ sample_period, sample_freq }", "99" },
+		{ "sample_type", "IP|CGROUP|0x1000000000000000" },
+		{ "freq", "1" },
+		{ "{ bp_addr, config1 }", "0x10" },
+		{ "clockid", "-2" },
+	};
+	struct perch_attr_text text;
+	char bits[8] = "x";
+	size_t index = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		assert_true(perch_attr_next_text(&attr, &index, &text));
+		assert_string_equal(text.label, expected[i][0]);
+		assert_string_equal(text.value, expected[i][1]);
+	}
+	assert_false(perch_attr_next_text(&attr, &index, &text));
+	assert_true(perch_attr_bits_text("sample_type", attr.sample_type, bits, sizeof(bits)));
+	assert_string_equal(bits, "IP|CGRO");
+	assert_false(perch_attr_bits_text("config", 1, bits, sizeof(bits)));
+	assert_string_equal(bits, "");
+}
+
 static void attr_splits_into_parts(void **state)
 {
 	const struct perch_attr attr = {
@@ -237,11 +273,9 @@ static void reads_other_attr_sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bit_tables_are_complete),
-		cmocka_unit_test(attr_splits_into_parts),
-		cmocka_unit_test(releases_have_an_order),
-		cmocka_unit_test(field_table_is_complete),
-		cmocka_unit_test(reads_both_byte_orders),
+		cmocka_unit_test(bit_tables_are_complete), cmocka_unit_test(attr_is_formatted),
+		cmocka_unit_test(attr_splits_into_parts),  cmocka_unit_test(releases_have_an_order),
+		cmocka_unit_test(field_table_is_complete), cmocka_unit_test(reads_both_byte_orders),
 		cmocka_unit_test(reads_other_attr_sizes),
 	};
 

@@ -9,24 +9,6 @@
 #include <unistd.h>
 
 /* Returns 0, or a negative errno; -ENODATA: the file ends before. */
-static inline int perch__read_all(int fd, void *bytes, size_t size)
-{
-	char *at = bytes;
-
-	while (size) {
-		ssize_t got = read(fd, at, size);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
-		at += got;
-		size -= (size_t)got;
-	}
-	return 0;
-}
-
-/* The same, at an offset. */
 static inline int perch__pread_all(int fd, void *bytes, size_t size, uint64_t offset)
 {
 	char *at = bytes;

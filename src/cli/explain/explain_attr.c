@@ -111,32 +111,6 @@ void explain_attr_for_each_unknown_word(const struct perch_attr *attr, explain_f
 	}
 }
 
-/* Prints a field by the names of its bits. Returns false if its bits have no names. */
-static bool print_bits(FILE *out, const char *field, uint64_t value)
-{
-	const struct perch_attr_bit *bits;
-	const char *between = "";
-	bool has_names = false;
-	size_t nr;
-
-	bits = perch_attr_bits(&nr);
-	for (size_t i = 0; i < nr; i++) {
-		if (strcmp(bits[i].field, field))
-			continue;
-		if (!has_names)
-			fprintf(out, ", %s=", field);
-		has_names = true;
-		if (!(value & bits[i].bit))
-			continue;
-		fprintf(out, "%s%s", between, bits[i].name);
-		between = "|";
-		value &= ~bits[i].bit;
-	}
-	if (has_names && value)
-		fprintf(out, "%s%#" PRIx64, between, value);
-	return has_names;
-}
-
 static bool is_one_of(const char *name, const char *const *names, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -181,11 +155,14 @@ static void print_field(void *context, const char *name, uint64_t value, bool is
 	static const char *const breakpoints[] = { NULL, "R", "W", "RW", "X" };
 	const struct print_context *print = context;
 	FILE *out = print->format->out;
+	char bits[PERCH_ATTR_BITS_TEXT];
 
-	if (is_one_of(name, first, CLI_NR(first)) || print_bits(out, name, value))
+	if (is_one_of(name, first, CLI_NR(first)))
 		return; /* type, size and config are printed already */
 	fprintf(out, ", %s=", name);
-	if (is_signed)
+	if (perch_attr_bits_text(name, value, bits, sizeof(bits)))
+		fputs(bits, out);
+	else if (is_signed)
 		fprintf(out, "%" PRId32, (int32_t)value);
 	else if (!strcmp(name, "bp_type") && value < CLI_NR(breakpoints))
 		fputs(breakpoints[value], out);

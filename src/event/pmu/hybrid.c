@@ -65,7 +65,7 @@ static const struct perch_pmu *next_core(const struct perch_pmu *pmus, size_t nr
 	return NULL;
 }
 
-bool perch__is_hybrid(struct perch__parser *parser)
+static bool is_hybrid(struct perch__parser *parser)
 {
 	const struct perch_pmu *pmus;
 	size_t nr, i = 0;
@@ -182,7 +182,7 @@ int perch__add_generic_events(struct perch__parser *parser, const struct perch_a
 			      size_t at)
 {
 	if ((!perch__has_pmu_bits(attr->type) && attr->type != PERCH_TYPE_RAW) ||
-	    !perch__is_hybrid(parser))
+	    !is_hybrid(parser))
 		return add_plain(parser, attr);
 	return add_on_cores(parser, attr, at);
 }
@@ -196,7 +196,7 @@ int perch__apply_core_event(struct perch__parser *parser, const struct perch_pmu
 	if (!pmu->core || !perch__find_generic_event(name, &generic) ||
 	    !perch__has_pmu_bits(generic.type))
 		return 0;
-	if (!perch__is_hybrid(parser)) {
+	if (!is_hybrid(parser)) {
 		event->attr.type = generic.type;
 		event->attr.config = generic.config;
 		return 1;

@@ -84,8 +84,6 @@
 #define EXCLUDES                                                                 \
 	(c->attr.exclude_user || c->attr.exclude_kernel || c->attr.exclude_hv || \
 	 c->attr.exclude_idle || c->attr.exclude_host || c->attr.exclude_guest)
-#define USES_AUX \
-	(c->attr.aux_output || c->attr.aux_sample_size || c->attr.aux_pause || c->attr.aux_resume)
 #define NMI_SAFE_CLOCK \
 	(c->attr.clockid == CLOCK_MONOTONIC || c->attr.clockid == CLOCK_MONOTONIC_RAW)
 #define VALID_CLOCK                                             \

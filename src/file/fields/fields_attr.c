@@ -52,31 +52,6 @@ static bool applies(const struct perch_attr *attr, const char *name)
 	}
 }
 
-/* Formats a mask as "IP|TID". False if the bits of the field have no names. */
-static bool name_bits(const char *field, uint64_t value, char *text, size_t size)
-{
-	const struct perch_attr_bit *bits;
-	bool has_names = false;
-	size_t nr, used = 0;
-
-	bits = perch_attr_bits(&nr);
-	text[0] = 0;
-	for (size_t i = 0; i < nr; i++) {
-		if (strcmp(bits[i].field, field))
-			continue;
-		has_names = true;
-		if (!(value & bits[i].bit))
-			continue;
-		value &= ~bits[i].bit;
-		if (used < size)
-			used += snprintf(text + used, size - used, "%s%s", used ? "|" : "",
-					 bits[i].name);
-	}
-	if (has_names && value && used < size)
-		snprintf(text + used, size - used, "%s%#" PRIx64, used ? "|" : "", value);
-	return has_names;
-}
-
 static enum perch_field_kind kind_of(const char *name)
 {
 	static const char *const masks[] = { "config",		 "config1",	     "config2",
@@ -108,7 +83,7 @@ int perch_attr_each_field(const struct perch_attr *attr, perch_field_function *f
 		field.kind = kind_of(field.name);
 		if (field.kind == PERCH_FIELD_SIGNED)
 			field.value = (uint64_t)(int64_t)(int32_t)value;
-		if (name_bits(field.name, value, text, sizeof(text))) {
+		if (perch_attr_bits_text(field.name, value, text, sizeof(text))) {
 			field.kind = PERCH_FIELD_FLAGS;
 			field.text = text;
 			field.length = strlen(text);

@@ -46,6 +46,7 @@ static void print_events(struct perch_reader *reader, FILE *stream, struct perch
 	(void)view;
 	for (size_t i = 0; i < reader->nr_events; i++) {
 		const struct perch_file_event *event = &reader->events[i];
+		struct perch_attr_text text;
 
 		fputs("# event : name = ", stream);
 		print_text(stream, event->name);
@@ -54,7 +55,8 @@ static void print_events(struct perch_reader *reader, FILE *stream, struct perch
 			fprintf(stream, "%s %" PRIu64, k ? "," : ", id = {", event->ids[k]);
 		if (event->nr_ids)
 			fputs(" }", stream);
-		perch__file_print_attr(stream, &event->attr);
+		for (size_t at = 0; perch_attr_next_text(&event->attr, &at, &text);)
+			fprintf(stream, ", %s = %s", text.label, text.value);
 		fputc('\n', stream);
 	}
 }

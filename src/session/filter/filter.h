@@ -57,8 +57,6 @@ struct filter_ranges {
 /* Parses a list; what: "names of threads", for errors. Returns 0 or a negative errno. */
 int perch__filter_parse_names(struct filter_names *names, const char *list, const char *what,
 			      struct perch_error *err);
-/* Returns the name, or NULL if it is not in the list. */
-struct filter_name *perch__filter_find_name(const struct filter_names *names, const char *text);
 /* True if the text is in the list, which then has seen it. */
 bool perch__filter_is_named(const struct filter_names *names, const char *text);
 void perch__filter_clear_names(struct filter_names *names);

@@ -149,7 +149,7 @@ int perch__filter_parse_names(struct filter_names *names, const char *list, cons
 	return rc;
 }
 
-struct filter_name *perch__filter_find_name(const struct filter_names *names, const char *text)
+static struct filter_name *find_filter_name(const struct filter_names *names, const char *text)
 {
 	struct filter_name wanted = { .text = (char *)text };
 
@@ -158,7 +158,7 @@ struct filter_name *perch__filter_find_name(const struct filter_names *names, co
 
 bool perch__filter_is_named(const struct filter_names *names, const char *text)
 {
-	struct filter_name *name = text ? perch__filter_find_name(names, text) : NULL;
+	struct filter_name *name = text ? find_filter_name(names, text) : NULL;
 
 	if (name)
 		name->seen = true;
