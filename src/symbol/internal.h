@@ -17,6 +17,7 @@
  *	frames.c			the functions at an offset
  *	names/dso_name.c		displayed names of DSOs
  *	opened_files.c			opens files of DSOs for programs
+ *	source.c			lines of source files (perch/source.h)
  *	symbols.c			the handle of all tables
  *	names/symbol_name.c		displayed names of functions
  *	recorded.c			functions that the recording has itself

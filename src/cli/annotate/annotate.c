@@ -137,6 +137,18 @@ static int read_samples(struct annotate *annotate)
 	return 0;
 }
 
+static int open_sources(struct annotate *annotate)
+{
+	const struct perch_sources_options sources = {
+		.root = annotate->input.options.symbols.root,
+		.prefix = annotate->style.prefix,
+		.strip = annotate->style.strip,
+	};
+	struct perch_error err;
+
+	return perch_sources_new(&annotate->sources, &sources, &err) ? cli_error(COMMAND, &err) : 0;
+}
+
 static int run_annotate(struct annotate *annotate)
 {
 	int status = cli_input_open(&annotate->input);
@@ -145,11 +157,12 @@ static int run_annotate(struct annotate *annotate)
 		status = cli_check_unsupported(&annotate->unsupported, &annotate->input);
 	if (!status)
 		status = cli_filter_open(&annotate->filter, &annotate->input);
+	if (!status)
+		status = open_sources(annotate);
 	if (status)
 		return status;
 	annotate->nr_events = perch_reader_events(perch_session_reader(annotate->input.session),
 						  &annotate->events);
-	annotate->sources.root = annotate->input.options.symbols.root;
 	cli_survive_closed_pipe();
 	status = read_samples(annotate);
 	if (!status) {
@@ -164,7 +177,7 @@ static int run_annotate(struct annotate *annotate)
 		if (!annotate->quiet)
 			cli_filter_print_notes(&annotate->filter, &annotate->input);
 	}
-	source_text_clear(&annotate->sources);
+	perch_sources_free(annotate->sources);
 	perch_annotation_free(annotate->annotation);
 	cli_filter_close(&annotate->filter);
 	cli_input_close(&annotate->input);
@@ -285,8 +298,6 @@ int perch_cmd_annotate(int argc, char **argv)
 	/* only sampled addresses are counted */
 	annotate.filter.options.no_inline = annotate.no_inline;
 	annotate.input.options.keep_stacks = !annotate.filter.options.parent;
-	annotate.sources.prefix = annotate.style.prefix;
-	annotate.sources.strip = annotate.style.strip;
 	status = run_annotate(&annotate);
 	free(annotate.unmarked);
 	return status;

@@ -5,7 +5,6 @@
  *	annotate.c            options, and the samples
  *	annotate_functions.c  which functions are shown
  *	annotate_listing.c    a function: code, jumps, lines, and rows with their samples
- *	  source_text.c       lines of source files
  *	annotate_stdio.c      rows as text, in perf's format
  *	annotate_stdio2.c     rows as text, with labels and arrows
  *	annotate_json.c       rows as JSON
@@ -22,12 +21,12 @@
 #include <stdio.h>
 #include <perch/annotation.h>
 #include <perch/disassembler.h>
+#include <perch/source.h>
 
 #include "base/hash_table.h"
 #include "input/filter_options.h"
 #include "input/input.h"
 #include "annotate_style.h"
-#include "source_text.h"
 #include "perf/unsupported.h"
 
 #define ANNOTATE_COMMAND "annotate"
@@ -69,7 +68,7 @@ struct annotate {
 	struct annotate_style style;
 	double percent_limit;
 	bool no_inline;
-	struct source_text sources;
+	struct perch_sources *sources; /* NULL: no lines are shown */
 	const struct perch_file_event *events;
 	size_t nr_events;
 	/* what was shown, and what not */

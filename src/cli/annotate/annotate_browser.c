@@ -597,13 +597,16 @@ void annotate_browse_live(const struct annotate_live *live, struct perch_annotat
 		.annotation = annotation,
 		.symbol = perch_symbols_name(perch_session_symbols(session), symbol),
 		.layout = LAYOUT_BROWSER,
-		.sources.root = live->input->options.symbols.root,
 		.origin = { symbol->dso->path, symbol->start, event },
+	};
+	const struct perch_sources_options sources = {
+		.root = live->input->options.symbols.root,
 	};
 	struct functions functions = { .annotate = &annotate };
 	char note[sizeof(functions.message)];
 	size_t wanted;
 
+	perch_sources_new(&annotate.sources, &sources, NULL); /* or no lines are shown */
 	annotate.nr_events = perch_reader_events(perch_session_reader(session), &annotate.events);
 	if (!find_functions(&functions, note, sizeof(note))) {
 		wanted = annotate_pages_wanted(&functions.pages, functions.annotate);
@@ -614,5 +617,5 @@ void annotate_browse_live(const struct annotate_live *live, struct perch_annotat
 			browse(&functions, wanted, note, live);
 	}
 	clear_functions(&functions);
-	source_text_clear(&annotate.sources);
+	perch_sources_free(annotate.sources);
 }

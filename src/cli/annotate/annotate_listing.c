@@ -407,14 +407,14 @@ void annotate_walk_source(FILE *out, struct source_walk *walk, const struct list
 		first = *most + 1;
 	for (uint32_t line = first; line <= row->line && line; line++) {
 		size_t length;
-		const char *text = source_text_line(&annotate->sources, row->file,
-						    listing->code.modified_at, line, &length);
+		const char *text = perch_sources_line(annotate->sources, row->file,
+						      listing->code.modified_at, line, &length);
 
 		if (text)
 			put(out, listing, line, text, length);
 		walk->shown += text != NULL;
 	}
-	if (!walk->missing && !source_text_has(&annotate->sources, row->file))
+	if (!walk->missing && !perch_sources_has(annotate->sources, row->file))
 		walk->missing = row->file;
 	if (row->line > *most)
 		*most = row->line;

@@ -79,30 +79,32 @@ static void print_undecoded(const struct annotate *annotate)
 		 cli_word(annotate->undecoded_bytes, "is", "are"), vectors);
 }
 
-static void print_source_notes(const struct source_text *sources)
+static void print_source_notes(const struct perch_sources *sources)
 {
-	if (sources->newer)
+	struct perch_sources_stats stats;
+
+	perch_sources_get_stats(sources, &stats);
+	if (stats.newer)
 		cli_note(ANNOTATE_COMMAND,
 			 "%s%s newer than the binary: the lines shown may not be the compiled "
 			 "ones",
-			 sources->newer_path,
-			 sources->newer > 1 ? " and other source files are" : " is");
-	if (sources->missing)
+			 stats.newer_path, stats.newer > 1 ? " and other source files are" : " is");
+	if (stats.missing)
 		cli_note(ANNOTATE_COMMAND,
 			 "%zu source %s cannot be read, for example %s: %s lines are left out "
 			 "(--prefix and --prefix-strip change directories of source files)",
-			 sources->missing, cli_word(sources->missing, "file", "files"),
-			 sources->missing_path, cli_word(sources->missing, "its", "their"));
-	if (sources->too_large)
+			 stats.missing, cli_word(stats.missing, "file", "files"),
+			 stats.missing_path, cli_word(stats.missing, "its", "their"));
+	if (stats.too_large)
 		cli_note(ANNOTATE_COMMAND, "%zu source %s too large, for example %s",
-			 sources->too_large, cli_word(sources->too_large, "file is", "files are"),
-			 sources->large_path);
-	if (sources->too_many)
+			 stats.too_large, cli_word(stats.too_large, "file is", "files are"),
+			 stats.large_path);
+	if (stats.too_many)
 		cli_note(
 			ANNOTATE_COMMAND,
 			"the functions have more than %d source files: the lines of the others are "
 			"left out (name one function to see all)",
-			SOURCE_TEXT_MAX_FILES);
+			PERCH_SOURCES_MAX);
 }
 
 void annotate_print_notes(const struct annotate *annotate)
@@ -144,6 +146,6 @@ void annotate_print_notes(const struct annotate *annotate)
 			 annotate->functions_without_lines,
 			 cli_word(annotate->functions_without_lines, "function has",
 				  "functions have"));
-	print_source_notes(&annotate->sources);
+	print_source_notes(annotate->sources);
 	cli_input_print_notes(&annotate->input);
 }

@@ -15,13 +15,16 @@
 
 struct script_code *script_code_of(struct script *script)
 {
+	const struct perch_sources_options sources = { .root = script->input.options.symbols.root };
+
 	if (script->code)
 		return script->code;
 	script->code = calloc(1, sizeof(*script->code));
-	if (script->code) {
-		script->code->by_offset.seed = perch__hash_seed(script);
-		script->code->sources.root = script->input.options.symbols.root;
+	if (!script->code || perch_sources_new(&script->code->sources, &sources, NULL)) {
+		script_code_free(script->code);
+		return script->code = NULL;
 	}
+	script->code->by_offset.seed = perch__hash_seed(script);
 	return script->code;
 }
 
@@ -49,27 +52,31 @@ void script_code_free(struct script_code *code)
 	clear_blocks(code);
 	free(code->block);
 	free(code->reason);
-	source_text_clear(&code->sources);
+	perch_sources_free(code->sources);
 	free(code);
 }
 
 void script_code_print_notes(const struct script_code *code)
 {
-	if (code && code->missing)
+	struct perch_sources_stats sources;
+
+	if (!code)
+		return;
+	perch_sources_get_stats(code->sources, &sources);
+	if (code->missing)
 		cli_note(SCRIPT_COMMAND,
 			 "the instructions of %llu %s are missing; the first one: %s",
 			 (unsigned long long)code->missing,
 			 cli_word(code->missing, "address", "addresses"),
 			 code->reason ? code->reason : "out of memory");
-	if (code && code->sources.missing)
+	if (sources.missing)
 		cli_note(SCRIPT_COMMAND, "%zu source %s missing; the first one: %s",
-			 code->sources.missing,
-			 cli_word(code->sources.missing, "file is", "files are"),
-			 code->sources.missing_path);
-	if (code && code->sources.newer)
+			 sources.missing, cli_word(sources.missing, "file is", "files are"),
+			 sources.missing_path);
+	if (sources.newer)
 		cli_note(SCRIPT_COMMAND, "%zu source %s newer than the binary; the first one: %s",
-			 code->sources.newer, cli_word(code->sources.newer, "file is", "files are"),
-			 code->sources.newer_path);
+			 sources.newer, cli_word(sources.newer, "file is", "files are"),
+			 sources.newer_path);
 }
 
 /* ---- blocks ---- */

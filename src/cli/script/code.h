@@ -3,7 +3,8 @@
 #ifndef PERCH_CLI_SCRIPT_CODE_H
 #define PERCH_CLI_SCRIPT_CODE_H
 
-#include "annotate/source_text.h"
+#include <perch/source.h>
+
 #include "base/hash_table.h"
 #include "script.h"
 
@@ -41,7 +42,7 @@ struct script_code {
 	size_t bytes;			    /* of all blocks */
 	uint64_t missing;		    /* how often code was not found */
 	char *reason;			    /* why, the first time; NULL: out of memory */
-	struct source_text sources;
+	struct perch_sources *sources;
 	struct script_last_line {
 		uint32_t tid, line;
 		const char *file;

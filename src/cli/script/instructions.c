@@ -123,7 +123,7 @@ static int put_source_line(struct script *script, const struct script_event *eve
 	if (last->tid == tid && last->line == frame->line && last->file &&
 	    !strcmp(last->file, frame->file))
 		return false;
-	text = source_text_line(&code->sources, frame->file, 0, frame->line, &length);
+	text = perch_sources_line(code->sources, frame->file, 0, frame->line, &length);
 	if (!text)
 		return false;
 	*last = (struct script_last_line){ .tid = tid, .line = frame->line, .file = frame->file };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Lines of source files (perch/source.h). */
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,10 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <perch/error.h>
+#include <perch/source.h>
+
 #include "base/array.h"
 #include "base/files/open_file.h"
-#include "source_text.h"
+#include "base/reserved.h"
 
 #define MAX_FILE  (16u << 20)
 #define MAX_BYTES (256u << 20) /* of all files */
@@ -23,22 +25,31 @@ struct source_file {
 	size_t nr_lines, lines_capacity;
 };
 
+struct perch_sources {
+	struct perch_sources_options options;
+	struct source_file **file;
+	size_t nr;
+	size_t bytes; /* of all texts */
+	struct perch_sources_stats stats;
+	char missing_path[256], newer_path[256], large_path[256];
+};
+
 /* Replaces the first directories by the prefix, as objdump(1) does. Returns false if too long. */
-static bool make_path(const struct source_text *sources, const char *path, char *result,
+static bool make_path(const struct perch_sources_options *options, const char *path, char *result,
 		      size_t size)
 {
 	const char *rest = path;
 
-	if (!sources->prefix)
+	if (!options->prefix)
 		return snprintf(result, size, "%s", path) < (int)size;
-	for (uint64_t i = 0; i < sources->strip && *rest; i++) {
+	for (uint64_t i = 0; i < options->strip && *rest; i++) {
 		const char *slash = strchr(rest + (*rest == '/'), '/');
 
 		if (!slash)
 			break;
 		rest = slash;
 	}
-	return snprintf(result, size, "%s%s%s", sources->prefix, *rest == '/' ? "" : "/", rest) <
+	return snprintf(result, size, "%s%s%s", options->prefix, *rest == '/' ? "" : "/", rest) <
 	       (int)size;
 }
 
@@ -86,20 +97,21 @@ static void note(size_t *count, char *first, size_t size, const char *path)
 		perch_clean_text(path, first, size);
 }
 
-static void read_file(struct source_text *sources, struct source_file *file, uint64_t modified_at)
+static void read_file(struct perch_sources *sources, struct source_file *file, uint64_t modified_at)
 {
 	char path[PATH_MAX];
 	struct stat status;
-	int fd = make_path(sources, file->path, path, sizeof(path))
-			 ? perch__open_regular(sources->root, path)
+	int fd = make_path(&sources->options, file->path, path, sizeof(path))
+			 ? perch__open_regular(sources->options.root, path)
 			 : -ENAMETOOLONG;
 
 	if (fd < 0 || fstat(fd, &status)) {
-		note(&sources->missing, sources->missing_path, sizeof(sources->missing_path),
+		note(&sources->stats.missing, sources->missing_path, sizeof(sources->missing_path),
 		     file->path);
 	} else if (status.st_size > MAX_FILE ||
 		   sources->bytes + (size_t)status.st_size > MAX_BYTES) {
-		note(&sources->too_large, sources->large_path, sizeof(sources->large_path), path);
+		note(&sources->stats.too_large, sources->large_path, sizeof(sources->large_path),
+		     path);
 	} else {
 		uint64_t written = (uint64_t)status.st_mtim.tv_sec * 1000000000 +
 				   (uint64_t)status.st_mtim.tv_nsec;
@@ -111,12 +123,12 @@ static void read_file(struct source_text *sources, struct source_file *file, uin
 			file->text = NULL;
 		}
 		if (!file->text) {
-			note(&sources->missing, sources->missing_path,
+			note(&sources->stats.missing, sources->missing_path,
 			     sizeof(sources->missing_path), file->path);
 		} else {
 			sources->bytes += file->size;
 			if (modified_at && written > modified_at)
-				note(&sources->newer, sources->newer_path,
+				note(&sources->stats.newer, sources->newer_path,
 				     sizeof(sources->newer_path), path);
 		}
 	}
@@ -125,7 +137,7 @@ static void read_file(struct source_text *sources, struct source_file *file, uin
 }
 
 /* Functions have few files, and mostly the one of the line before: it is first. */
-static struct source_file *find_file(struct source_text *sources, const char *path,
+static struct source_file *find_file(struct perch_sources *sources, const char *path,
 				     uint64_t modified_at)
 {
 	struct source_file *file;
@@ -138,8 +150,8 @@ static struct source_file *find_file(struct source_text *sources, const char *pa
 		sources->file[0] = file;
 		return file;
 	}
-	if (sources->nr >= SOURCE_TEXT_MAX_FILES) {
-		sources->too_many = true;
+	if (sources->nr >= PERCH_SOURCES_MAX) {
+		sources->stats.too_many = true;
 		return NULL;
 	}
 	if (PERCH__ARRAY_RESERVE_BY_NR(sources->file, sources->nr, 1))
@@ -156,10 +168,10 @@ static struct source_file *find_file(struct source_text *sources, const char *pa
 	return file;
 }
 
-const char *source_text_line(struct source_text *sources, const char *path, uint64_t modified_at,
-			     uint32_t line, size_t *length)
+const char *perch_sources_line(struct perch_sources *sources, const char *path,
+			       uint64_t modified_at, uint32_t line, size_t *length)
 {
-	struct source_file *file = find_file(sources, path, modified_at);
+	struct source_file *file = sources ? find_file(sources, path, modified_at) : NULL;
 	size_t end;
 
 	if (!file || !file->text || !line || line > file->nr_lines)
@@ -172,23 +184,48 @@ const char *source_text_line(struct source_text *sources, const char *path, uint
 	return file->text + file->line[line - 1];
 }
 
-bool source_text_has(const struct source_text *sources, const char *path)
+bool perch_sources_has(const struct perch_sources *sources, const char *path)
 {
-	for (size_t i = 0; i < sources->nr; i++)
+	for (size_t i = 0; sources && i < sources->nr; i++)
 		if (!strcmp(sources->file[i]->path, path))
 			return sources->file[i]->text;
 	return false;
 }
 
-void source_text_clear(struct source_text *sources)
+void perch_sources_get_stats(const struct perch_sources *sources, struct perch_sources_stats *stats)
 {
-	for (size_t i = 0; i < sources->nr; i++) {
+	*stats = sources ? sources->stats : (struct perch_sources_stats){ 0 };
+	if (!sources)
+		return;
+	stats->missing_path = sources->missing_path;
+	stats->newer_path = sources->newer_path;
+	stats->large_path = sources->large_path;
+}
+
+int perch_sources_new(struct perch_sources **sources, const struct perch_sources_options *options,
+		      struct perch_error *err)
+{
+	*sources = NULL;
+	if (PERCH__CHECK_RESERVED(options, "perch_sources_options", err))
+		return -EINVAL;
+	*sources = calloc(1, sizeof(**sources));
+	if (!*sources)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for source files");
+	if (options)
+		(*sources)->options = *options;
+	return 0;
+}
+
+void perch_sources_free(struct perch_sources *sources)
+{
+	for (size_t i = 0; sources && i < sources->nr; i++) {
 		free(sources->file[i]->path);
 		free(sources->file[i]->text);
 		free(sources->file[i]->line);
 		free(sources->file[i]);
 	}
-	free(sources->file);
-	sources->file = NULL;
-	sources->nr = sources->bytes = 0;
+	if (sources)
+		free(sources->file);
+	free(sources);
 }
