@@ -411,7 +411,8 @@ struct perch_recording_times {
 /**
  * Returns when the recording was made.
  *
- * The file says it by the features CLOCK_DATA and SAMPLE_TIME, so a copy has the same times.
+ * The file says it by the features CLOCK_DATA and SAMPLE_TIME, so a copy has the same times. Of a
+ * recorder of perch that was killed, the start is known, the end is not.
  * perf(1) writes the first of them only with -k.
  *
  * @param reader      the reader

@@ -59,7 +59,8 @@ struct perch_metric {
  * @param counts        the counts
  * @param index         which of them
  * @param[out] metrics  its metrics
- * @return their number, 0 to PERCH_METRICS_MAX
+ * @return their number, 0 to PERCH_METRICS_MAX; 0 also if a reserved member is not 0, as of a
+ *         program that was built for a later version
  */
 PERCH_API size_t perch_metrics(const struct perch_metric_counts *counts, size_t index,
 			       struct perch_metric metrics[PERCH_METRICS_MAX]);

@@ -24,8 +24,9 @@
  * Threads: one thread per recorder at a time. It may be one of the threads that are recorded. It
  * sets its name, to the same one, because the COMM record of that dates the recording.
  *
- * Fork: a recorder belongs to the process that opened it: a child must not call a function with it,
- * because both processes would write to the same place of the file.
+ * Fork: a recorder belongs to the process that opened it, because both processes would write to the
+ * same place of the file. In a child, functions that change the recording fail with -ESTALE, and
+ * perch_recorder_close() closes the events of the child only.
  *
  * Signals: no function is async-signal-safe.
  */

@@ -4,6 +4,7 @@
 #include <perch/metrics.h>
 
 #include "base/mean.h"
+#include "base/reserved.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -27,7 +28,8 @@ static bool get_count(const struct perch_metric_counts *counts, size_t index,
 		      struct perch_metric_count *count)
 {
 	*count = (struct perch_metric_count){ 0 };
-	return index < counts->nr && counts->at(counts->context, index, count);
+	return index < counts->nr && counts->at(counts->context, index, count) &&
+	       !PERCH__CHECK_RESERVED(count, "perch_metric_count", NULL);
 }
 
 /*
@@ -193,7 +195,8 @@ size_t perch_metrics(const struct perch_metric_counts *counts, size_t index,
 	struct perch_metric_count count;
 	size_t nr;
 
-	if (!get_count(counts, index, &count))
+	if (PERCH__CHECK_RESERVED(counts, "perch_metric_counts", NULL) ||
+	    !get_count(counts, index, &count))
 		return 0;
 	nr = first_metric(counts, &count, &metrics[0]);
 	if (is_event(count.attr, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_INSTRUCTIONS))

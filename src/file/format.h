@@ -2,7 +2,10 @@
 /*
  * The perf.data format, in the byte order of the recording machine:
  *
- *	header | ids of each attr | attrs | records | feature table | feature sections
+ *	header | ids of each attr | attrs | start | records | feature table | feature sections
+ *
+ * perch writes the start: a moment, in 32 bytes that the header does not mention, so perf ignores
+ * them. A recording that was killed has no features, but still its date.
  *
  * The header has the offsets of attrs and records, so the order may differ. The feature table
  * follows the records. It has one entry for each bit that is set in the header's bitmap.
@@ -36,6 +39,13 @@ struct perch__file_header {
 	struct perch__section event_types; /* obsolete */
 	uint64_t features[PERCH__FEATURE_BITS / 64];
 };
+
+/* Directly before the records; of a file without a start its magic is missing. */
+struct perch__file_start {
+	uint64_t magic, clock; /* that of the samples, as in CLOCK_DATA */
+	uint64_t wall, time;   /* one moment by the wall clock and by that clock, in ns */
+};
+#define PERCH__START_MAGIC	0x5452415453484350u /* "PCHSTART" when little-endian */
 
 #define PERCH__UPDATE_NAME	2u  /* type of an EVENT_UPDATE: the event's name follows */
 #define PERCH__UPDATE_HEAD	24u /* header, type, id */

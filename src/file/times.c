@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a recording was made. Its file has other times after it was copied or restored, so only the
- * features count: CLOCK_DATA has a moment by the wall clock and by the clock of the records,
- * SAMPLE_TIME the first and the last sample.
+ * When a recording was made. Its file has other times after it was copied or restored, so only its
+ * contents count: CLOCK_DATA has a moment by the wall clock and by the clock of the records,
+ * SAMPLE_TIME the first and the last sample. A moment is before the records, too.
  */
 #include "internal.h"
 
@@ -11,12 +11,30 @@ struct moment {
 	uint64_t wall, time;
 };
 
+/* The moment before the records of perch. */
+static bool read_start(const struct perch_reader *reader, struct moment *moment)
+{
+	const struct perch__section *attrs = &reader->header.attrs;
+	const uint8_t *at;
+
+	if (reader->pipe || reader->data_offset < sizeof(struct perch__file_start) ||
+	    attrs->offset + attrs->size > reader->data_offset - sizeof(struct perch__file_start))
+		return false;
+	at = reader->file + reader->data_offset - sizeof(struct perch__file_start);
+	moment->wall = perch__file_u64(reader, at + offsetof(struct perch__file_start, wall));
+	moment->time = perch__file_u64(reader, at + offsetof(struct perch__file_start, time));
+	return perch__file_u64(reader, at) == PERCH__START_MAGIC && moment->wall &&
+	       moment->wall <= INT64_MAX;
+}
+
 static bool read_moment(const struct perch_reader *reader, struct moment *moment)
 {
 	struct perch__view view = reader->feature[PERCH_FEATURE_CLOCK_DATA];
 	uint32_t version, clock;
 
-	return view.at && perch__take_u32(&view, &version) && perch__take_u32(&view, &clock) &&
+	if (!view.at)
+		return read_start(reader, moment);
+	return perch__take_u32(&view, &version) && perch__take_u32(&view, &clock) &&
 	       perch__take_u64(&view, &moment->wall) && perch__take_u64(&view, &moment->time) &&
 	       moment->wall && moment->wall <= INT64_MAX;
 }
@@ -51,6 +69,9 @@ void perch_reader_get_times(const struct perch_reader *reader, struct perch_reco
 	*times = (struct perch_recording_times){ 0 };
 	if (!read_moment(reader, &moment))
 		return;
+	/* of a killed recording only its start is known */
+	if (!reader->feature[PERCH_FEATURE_CLOCK_DATA].at)
+		times->start = moment.wall;
 	/* perf writes zeros without build ids, and into pipes */
 	if (!view.at || !perch__take_u64(&view, &first) || !perch__take_u64(&view, &last) ||
 	    !first || first > last)

@@ -156,7 +156,16 @@ static int create_file(struct perch_writer *writer, const char *path, struct per
 	return perch__writer_no_memory(err);
 }
 
-/* Writes header, ids and attrs. */
+int perch__writer_set_start(struct perch_writer *writer, uint32_t clock, uint64_t wall,
+			    uint64_t time, struct perch_error *err)
+{
+	const struct perch__file_start start = { PERCH__START_MAGIC, clock, wall, time };
+
+	return write_all(writer, &start, sizeof(start), writer->header.data.offset - sizeof(start),
+			 err);
+}
+
+/* Writes header, ids and attrs, and space for the start. */
 static int write_start(struct perch_writer *writer, struct perch_error *err)
 {
 	uint32_t attr_size = perch__writer_attr_size(writer);
@@ -180,6 +189,7 @@ static int write_start(struct perch_writer *writer, struct perch_error *err)
 		perch__bytes_put_u64(&bytes, ids_size);
 		ids_at += ids_size;
 	}
+	perch__bytes_put_zeros(&bytes, sizeof(struct perch__file_start));
 	writer->header.data.offset = bytes.size;
 	if (bytes.failed) {
 		perch__bytes_free(&bytes);

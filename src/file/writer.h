@@ -90,6 +90,10 @@ int perch__writer_new(struct perch_writer **result, const char *path,
 		      const struct perch_file_event *events, size_t nr, struct perch_error *err);
 /* Closes its descriptor, too. */
 void perch__writer_free(struct perch_writer *writer);
+/* Writes a moment by the wall clock and by the clock of the samples before the records of a file.
+ * Returns 0 or a negative errno. */
+int perch__writer_set_start(struct perch_writer *writer, uint32_t clock, uint64_t wall,
+			    uint64_t time, struct perch_error *err);
 /* Sets the error of a failed write. Returns -errnum. */
 int perch__writer_failed(struct perch_writer *writer, int errnum, struct perch_error *err);
 /* Returns -ENOMEM. */

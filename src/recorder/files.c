@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "file/writer.h"
 #include "internal.h"
 
 #define STEP_NS 10000000 /* the last digit of a name */
@@ -146,11 +147,15 @@ static int start_compression(struct perch_recorder *recorder, struct perch_error
 static int open_file(struct perch_recorder *recorder, const char *path, struct perch_error *err)
 {
 	struct iovec piece = { recorder->sideband.bytes, recorder->sideband.used };
+	const struct recorder_moment *moment = &recorder->moment;
 	struct recorder_output *output = &recorder->output;
 	int rc;
 
 	perch__recorder_scan_reset(&recorder->scan);
 	rc = perch_writer_open(&output->writer, path, recorder->events, recorder->nr_events, err);
+	if (rc >= 0 && moment->wall)
+		rc = perch__writer_set_start(output->writer, moment->clock, moment->wall,
+					     moment->time, err);
 	if (rc >= 0 && recorder->options.durable)
 		rc = perch__recorder_durable_begin(&recorder->durable, path, err);
 	if (rc >= 0)
@@ -318,8 +323,10 @@ int perch_recorder_end_file(struct perch_recorder *recorder, struct perch_error 
 {
 	const struct perch_recorder_options *options = &recorder->options;
 	char *name = NULL;
-	int rc;
+	int rc = perch__recorder_check_fork(recorder, err);
 
+	if (rc < 0)
+		return rc;
 	if (!recorder->started ||
 	    (!options->sampler.overwrite && !recorder->output.writer && !recorder->output.sink))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no file is open");
@@ -341,6 +348,10 @@ int perch_recorder_end_file(struct perch_recorder *recorder, struct perch_error 
 
 int perch_recorder_next_file(struct perch_recorder *recorder, struct perch_error *err)
 {
+	int rc = perch__recorder_check_fork(recorder, err);
+
+	if (rc < 0)
+		return rc;
 	if (!recorder->options.several || !recorder->started || recorder->output.writer)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "the recording is one file, or its file is open");

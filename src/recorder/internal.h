@@ -42,6 +42,7 @@
 #include <perch/recorder.h>
 #include <perch/synthesize.h>
 
+#include "base/fork.h"
 #include "base/hash_table.h"
 #include "recorder/off_cpu/off_cpu.h"
 
@@ -467,6 +468,7 @@ int perch__recorder_write_moment(struct perch_writer *writer, const struct recor
 				 struct perch_error *err);
 
 struct perch_recorder {
+	uint32_t generation;		       /* of the process that opened it */
 	struct perch_recorder_options options; /* as they were completed: open.c */
 	struct perch_machine *machine, *own_machine;
 	bool system_wide;
@@ -517,6 +519,13 @@ static inline bool perch__recorder_keeps_sideband(const struct perch_recorder *r
 static inline bool perch__recorder_has_bpf(const struct perch_recorder *recorder)
 {
 	return !recorder->options.no_kernel && !recorder->options.no_bpf;
+}
+
+/* 0 or -ESTALE. */
+static inline int perch__recorder_check_fork(const struct perch_recorder *recorder,
+					     struct perch_error *err)
+{
+	return perch__is_forked(recorder->generation) ? PERCH__FORK_ERROR(err, "the recorder") : 0;
 }
 
 static inline int perch__recorder_no_memory(struct perch_error *err)

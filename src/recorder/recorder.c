@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "base/reserved.h"
 #include "internal.h"
 
@@ -44,6 +45,14 @@ static int check_options(const struct perch_recorder_options *options, struct pe
 	if (options->argc > 0 && !options->argv)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "argc is %d without argv",
 				       options->argc);
+	if ((unsigned)options->cycles > PERCH_RECORDER_CYCLES_DEFAULT)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "cycles is %d: 0 to %d are defined", (int)options->cycles,
+				       PERCH_RECORDER_CYCLES_DEFAULT);
+	if ((unsigned)options->map_ids > PERCH_RECORDER_NO_IDS)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "map_ids is %d: 0 to %d are defined", (int)options->map_ids,
+				       PERCH_RECORDER_NO_IDS);
 	if (options->max_files > UINT32_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "max_files is too large");
 	return 0;
@@ -181,6 +190,7 @@ int perch_recorder_open_events(struct perch_recorder **result, struct perch_even
 	if (!recorder)
 		return perch__recorder_no_memory(err);
 	recorder->options = *options;
+	recorder->generation = perch__fork_generation();
 	rc = targets ? 0
 		     : perch_targets_add_process(&own, getpid(), options->sampler.event.machine,
 						 err);
@@ -214,6 +224,11 @@ void perch_recorder_close(struct perch_recorder *recorder)
 {
 	if (!recorder)
 		return;
+	/* the file and the threads are those of the parent; memory of the child is lost */
+	if (perch__is_forked(recorder->generation)) {
+		perch_sampler_close(recorder->sampler);
+		return;
+	}
 	perch_writer_close(recorder->output.writer, NULL);
 	perch__recorder_durable_free(recorder->durable);
 	perch_sampler_close(recorder->sampler);
@@ -258,10 +273,10 @@ int perch_recorder_disable(struct perch_recorder *recorder, struct perch_error *
 int perch_recorder_prepare(struct perch_recorder *recorder, struct perch_error *err)
 {
 	const struct perch_recorder_options *options = &recorder->options;
-	int rc;
+	int rc = perch__recorder_check_fork(recorder, err);
 
-	if (recorder->prepared)
-		return 0;
+	if (rc < 0 || recorder->prepared)
+		return rc;
 	perch__recorder_synthesize_early(recorder);
 	recorder->file_start_ms = perch__recorder_now_ms();
 	recorder->cost_since = recorder->file_start_ms * 1000000;
@@ -278,8 +293,10 @@ int perch_recorder_start(struct perch_recorder *recorder, struct perch_error *er
 {
 	const struct perch_recorder_options *options = &recorder->options;
 	uint64_t before = perch__recorder_cpu_ns();
-	int rc;
+	int rc = perch__recorder_check_fork(recorder, err);
 
+	if (rc < 0)
+		return rc;
 	if (recorder->started || (!options->path && !options->fd && !options->sink))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "%s",
 				       recorder->started ? "the recorder was started before"
@@ -301,9 +318,11 @@ int perch_recorder_start(struct perch_recorder *recorder, struct perch_error *er
 ssize_t perch_recorder_write(struct perch_recorder *recorder, struct perch_error *err)
 {
 	uint64_t before = perch__recorder_cpu_ns();
-	ssize_t rc = perch__recorder_write_round(&recorder->rings, &recorder->scan,
-						 &recorder->output, err);
+	ssize_t rc = perch__recorder_check_fork(recorder, err);
 
+	if (rc < 0)
+		return rc;
+	rc = perch__recorder_write_round(&recorder->rings, &recorder->scan, &recorder->output, err);
 	recorder->failed |= rc < 0;
 	recorder->busy_ns += perch__recorder_cpu_ns() - before;
 	return rc;
@@ -311,8 +330,10 @@ ssize_t perch_recorder_write(struct perch_recorder *recorder, struct perch_error
 
 int perch_recorder_stop(struct perch_recorder *recorder, struct perch_error *err)
 {
-	ssize_t rc = 0;
+	ssize_t rc = perch__recorder_check_fork(recorder, err);
 
+	if (rc < 0)
+		return (int)rc;
 	perch_recorder_disable(recorder, NULL);
 	if (!recorder->failed)
 		rc = perch_recorder_write(recorder, err);

@@ -29,7 +29,7 @@ if ! "$perch" record -q -o probe.data -- true 2> probe.err; then
 fi
 
 for n in $(seq "$kills"); do
-	"$perch" record -q -F "$("$PERCH_BUILD_ROOT/tests/host" frequency 15000)" -g -o "$n.data" -- bash work.sh 2> "$n.err" &
+	"$perch" record -q --force -F "$("$PERCH_BUILD_ROOT/tests/host" frequency 15000)" -g -o "$n.data" -- bash work.sh 2> "$n.err" &
 	recorder=$!
 	# the random time starts when the file has records: its header has less than a page
 	for _ in $(seq $((3000 * slowness))); do

@@ -182,7 +182,7 @@ if "$PERCH" record -q -e cpu-clock:u -o data ./program 2>log; then
 	else
 		echo "ok - archive # skip tar or bzip2 is missing"
 	fi
-	(ulimit -f 4 && perch record -q -e cpu-clock:u -F 20000 -o limited -- ./program) 2>log
+	(ulimit -f 4 && perch record -q --force -e cpu-clock:u -F 20000 -o limited -- ./program) 2>log
 	[ $? -eq 1 ] && grep -q 'File too large' log && perch report -i limited --stdio >log 2>&1
 	report $? "a recording that reaches the limit of file sizes has a message, and can be read"
 	ln -s /dev/null null

@@ -75,7 +75,7 @@ with_limit() {	# command, which may use $limit
 }
 highest_rate() {
 	# in a virtual machine a program makes almost no progress at this rate
-	record -F max -o f.data -- sh -c : && "$perch" evlist -F -i f.data | grep -Eq "sample_freq=$limit$"
+	record --force -F max -o f.data -- sh -c : && "$perch" evlist -F -i f.data | grep -Eq "sample_freq=$limit$"
 }
 with_limit highest_rate
 report $? "-F max is the highest rate that the kernel allows"
@@ -200,7 +200,7 @@ fi
 # A full disk: the file keeps the whole records that fit, and what is missing is counted.
 mkdir -p full
 if mount -t tmpfs -o size=64k none full 2> /dev/null; then
-	record -F "$(frequency 20000)" -e cpu-clock -o full/a.data -- sh -c "$burn; $burn; $burn; $burn"
+	record --force -F "$(frequency 20000)" -e cpu-clock -o full/a.data -- sh -c "$burn; $burn; $burn; $burn"
 	[ $? -eq 1 ] && grep -q 'No space left on device. Write to another file system, or sample at a lower rate' out
 	report $? "a full disk: status 1 and a remedy"
 	cp out message
@@ -263,7 +263,7 @@ with_limit above_the_limit
 report $? "--strict-freq above the limit: status 2"
 refuses "--strict-freq above every limit" 2 "the sysctl can be at most 2147483647" --strict-freq -F 4000000000 -- true
 lowered_to_the_limit() {
-	record -e cpu-clock -F $((limit + 1)) -o a.data -- true && grep -q "(currently $limit): sampling at $limit Hz" out
+	record --force -e cpu-clock -F $((limit + 1)) -o a.data -- true && grep -q "(currently $limit): sampling at $limit Hz" out
 }
 with_limit lowered_to_the_limit
 report $? "a frequency above the limit: lowered, with a message"

@@ -133,7 +133,7 @@ for window in 400 1500 5000; do		# a busy machine may start no process in a shor
 done
 [ "$rows" = 2 ]
 report $? "-D with two enable windows: ${rows:-no} rows of processes have samples"
-record -e cpu-clock -F "$(frequency 10000)" --max-size 100K -- timeout 20 sh -c "$forever"
+record --force -e cpu-clock -F "$(frequency 10000)" --max-size 100K -- timeout 20 sh -c "$forever"
 [ $? -eq 143 ] && grep -q "has reached --max-size" out && [ "$(stat -c %s a.data)" -ge 102400 ]
 report $? "--max-size ends recording and program"
 if in_user_space; then

@@ -90,7 +90,7 @@ report $? "the last snapshot can be read alone"
 grep -Eq '^\[ perch record: Captured and wrote [0-9.]+ MB a.data \([0-9]+ samples\) \]$' out
 report $? "prints size and samples"
 
-record --overwrite -m 1 -F "$(frequency 10000)" -e cpu-clock -o w.data -- sh -c "$burn; $burn"
+record --overwrite --force -m 1 -F "$(frequency 10000)" -e cpu-clock -o w.data -- sh -c "$burn; $burn"
 grep -Eq 'samples, the newest; [0-9.]+ MB of older ones were overwritten' out &&
 	! grep -q ' 0.000 MB of older ones' out
 report $? "overwritten bytes are reported"
@@ -147,7 +147,7 @@ lost_in() {		# file: the sums of the counts of its LOST and of its LOST_SAMPLES 
 # next snapshots. The first record of the next file counts the lost ones: it must not be overwritten.
 loses() {
 	rm -f t.data.*
-	"$perch" record --overwrite --switch-output -m "$1" -F "$(frequency 10000)" -e cpu-clock -a -o t.data -- \
+	"$perch" record --overwrite --force --switch-output -m "$1" -F "$(frequency 10000)" -e cpu-clock -a -o t.data -- \
 		sh -c "sleep $2; kill -USR2 \$PPID; sleep $3; kill -USR2 \$PPID; sleep $3" > out 2>&1
 	find . -name 't.data.*' | sort > files
 	while read -r file; do lost_in "$file"; done < files > losses

@@ -509,9 +509,104 @@ static void refuses_contradictions(void **state)
 			 -EINVAL);
 	assert_string_equal(err.message, "perch_recorder_options.reserved must be 0");
 	options = own;
+	options.cycles = PERCH_RECORDER_CYCLES_DEFAULT + 1;
+	assert_int_equal(perch_recorder_open(&recorder, "cpu-clock:u", NULL, &options, &err),
+			 -EINVAL);
+	assert_string_equal(err.message, "cycles is 3: 0 to 2 are defined");
+	options = own;
+	options.map_ids = (enum perch_recorder_map_ids) - 1;
+	assert_int_equal(perch_recorder_open(&recorder, "cpu-clock:u", NULL, &options, &err),
+			 -EINVAL);
+	assert_string_equal(err.message, "map_ids is -1: 0 to 3 are defined");
+	options = own;
 	assert_true(perch_recorder_open(&recorder, "no-such-event", NULL, &options, &err) < 0);
 	assert_null(recorder);
 	perch_recorder_close(NULL);
+}
+
+static void use_in_child(struct perch_recorder *recorder)
+{
+	int failed = perch_recorder_prepare(recorder, &err) != -ESTALE ||
+		     err.kind != PERCH_ERROR_FORK ||
+		     perch_recorder_start(recorder, NULL) != -ESTALE ||
+		     perch_recorder_write(recorder, NULL) != -ESTALE ||
+		     perch_recorder_stop(recorder, NULL) != -ESTALE ||
+		     perch_recorder_end_file(recorder, NULL) != -ESTALE ||
+		     perch_recorder_next_file(recorder, NULL) != -ESTALE;
+
+	perch_recorder_close(recorder);
+	_exit(failed);
+}
+
+/* A child of fork(2) changes nothing, neither by functions that fail nor when it closes it. */
+static void a_child_cannot_use_it(void **state)
+{
+	struct perch_recorder_options options = own;
+	struct perch_recorder_stats stats;
+	struct perch_recorder *recorder;
+	struct content content;
+	pid_t child;
+	int status;
+
+	(void)state;
+	remove_files();
+	options.path = path;
+	recorder = open_recorder(&options);
+	start(recorder);
+	work(recorder);
+	child = fork();
+	if (!child)
+		use_in_child(recorder);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	work(recorder);
+	end(recorder, &stats);
+	perch_recorder_close(recorder);
+	content = read_file(path);
+	assert_complete(&content, stats.samples);
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A recorder that is killed leaves a file without features: here one that is not ended. */
+static void a_file_without_end_has_its_date(void **state)
+{
+	struct perch_recorder_options options = own;
+	uint64_t before = wall_ns(), after, first, last;
+	struct perch_recording_times times;
+	struct perch_recorder_stats stats;
+	struct perch_recorder *recorder;
+	struct perch_reader *reader;
+	const void *data;
+	size_t size;
+
+	(void)state;
+	remove_files();
+	options.path = path;
+	recorder = open_recorder(&options);
+	start(recorder);
+	work(recorder);
+	after = wall_ns();
+	perch_recorder_get_stats(recorder, &stats);
+	assert_int_equal(perch_reader_open(&reader, path, PERCH_ORDER_FILE, &err), 0);
+	assert_int_equal(perch_reader_feature(reader, PERCH_FEATURE_CLOCK_DATA, &data, &size),
+			 -ENOENT);
+	perch_reader_get_times(reader, &times);
+	/* the clock may be set meanwhile, but not by an hour */
+	assert_in_range(times.start, before - 3600000000000, after + 3600000000000);
+	assert_int_equal(times.end, 0);
+	assert_int_equal(perch_reader_time_of_day(reader, stats.first_time, &first), 0);
+	assert_int_equal(perch_reader_time_of_day(reader, stats.last_time, &last), 0);
+	assert_true(times.start <= first && first <= last);
+	assert_in_range(last, before - 3600000000000, after + 3600000000000);
+	perch_reader_close(reader);
+	perch_recorder_close(recorder);
 }
 
 int main(void)
@@ -527,6 +622,8 @@ int main(void)
 		cmocka_unit_test(keeps_what_fits_on_a_full_disk),
 		cmocka_unit_test(explains_missing_rights),
 		cmocka_unit_test(refuses_contradictions),
+		cmocka_unit_test(a_child_cannot_use_it),
+		cmocka_unit_test(a_file_without_end_has_its_date),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -58,6 +58,23 @@ static void computes_ratios_rates_and_times(void **state)
 	assert_string_equal(metrics_text(count, 4, 3), "2.500 K/sec");
 }
 
+static void refuses_reserved_members(void **state)
+{
+	struct perch_metric_count count = { .attr = &clock_attr, .value = 1e9 };
+	struct perch_metric_counts counts = {
+		.nr = 1, .at = count_at, .context = &count, .wall_ns = 2e9
+	};
+	struct perch_metric metric[PERCH_METRICS_MAX];
+
+	(void)state;
+	assert_int_equal(perch_metrics(&counts, 0, metric), 1);
+	counts.reserved[1] = 1;
+	assert_int_equal(perch_metrics(&counts, 0, metric), 0);
+	counts.reserved[1] = 0;
+	count.reserved[1] = 1;
+	assert_int_equal(perch_metrics(&counts, 0, metric), 0);
+}
+
 static void joins_only_counts_of_one_part_and_mode(void **state)
 {
 	struct perch_metric_count count[] = { { .attr = &cycles, .value = 3e9 },
@@ -89,6 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(computes_ratios_rates_and_times),
+		cmocka_unit_test(refuses_reserved_members),
 		cmocka_unit_test(joins_only_counts_of_one_part_and_mode),
 		cmocka_unit_test(names_units_of_ratios),
 	};
