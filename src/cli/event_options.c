@@ -7,22 +7,18 @@
 #include "event_options.h"
 #include "options.h"
 
-static int refuse_negation(const char *command, const char *name)
-{
-	cli_usage_error(command, "--%s cannot be negated", name);
-	return -EINVAL;
-}
-
-/* Checks the user probes from the index `first` on: prints an error for a probe inside an
- * instruction, and a note if that is not known. */
-static int check_probe_starts(const char *command, const struct perch_events *events, size_t first,
-			      struct perch_machine *machine)
+/*
+ * Ends an option that has added the events from the index `first` on. Checks their user probes:
+ * prints an error for a probe inside an instruction, and a note if that is not known.
+ */
+static int end_option(const char *command, struct cli_event_list *events, size_t first)
 {
 	struct perch_error err;
 	int rc = 0;
 
-	for (size_t i = first; i < events->nr && rc >= 0; i++) {
-		rc = perch_check_probe_start(&events->event[i], machine, &err);
+	events->last = first;
+	for (size_t i = first; i < events->list.nr && rc >= 0; i++) {
+		rc = perch_check_probe_start(&events->list.event[i], events->machine, &err);
 		if (rc > 0)
 			cli_note(command, "%s", err.message);
 		else if (rc)
@@ -31,54 +27,41 @@ static int check_probe_starts(const char *command, const struct perch_events *ev
 	return rc < 0 ? rc : 0;
 }
 
-int cli_add_events(const char *command, struct perch_events *events, size_t *last, const char *text,
-		   struct perch_machine *machine)
+int cli_add_events(const char *command, struct cli_event_list *events, const char *text)
 {
-	size_t before = events->nr;
+	size_t before = events->list.nr;
 	struct perch_error err;
-	int rc;
+	int rc = perch_events_add(&events->list, text, events->machine, &err);
 
-	if (!text)
-		return refuse_negation(command, "event");
-	rc = perch_events_add(events, text, machine, &err);
-	if (rc < 0)
-		cli_event_error(command, text, &err);
-	else
-		*last = before;
-	return rc < 0 ? rc : check_probe_starts(command, events, before, machine);
+	if (rc >= 0)
+		return end_option(command, events, before);
+	cli_event_error(command, text, &err);
+	return rc;
 }
 
-int cli_add_event_file(const char *command, struct perch_events *events, size_t *last,
-		       const char *path, struct perch_machine *machine)
+int cli_add_event_file(const char *command, struct cli_event_list *events, const char *path)
 {
-	size_t before = events->nr;
+	size_t before = events->list.nr;
 	struct perch_error err;
-	int rc;
+	int rc = perch_events_add_file(&events->list, path, events->machine, &err);
 
-	if (!path)
-		return refuse_negation(command, "event-file");
-	rc = perch_events_add_file(events, path, machine, &err);
-	if (rc < 0)
-		cli_error(command, &err);
-	else
-		*last = before;
-	return rc < 0 ? rc : check_probe_starts(command, events, before, machine);
+	if (rc >= 0)
+		return end_option(command, events, before);
+	cli_error(command, &err);
+	return rc;
 }
 
-int cli_add_filter(const char *command, struct perch_events *events, size_t last,
-		   const char *filter, struct perch_machine *machine)
+int cli_add_filter(const char *command, struct cli_event_list *events, const char *filter)
 {
 	struct perch_error err;
 	int rc;
 
-	if (!filter)
-		return refuse_negation(command, "filter");
-	if (!events->nr) {
+	if (!events->list.nr) {
 		cli_usage_error(command,
 				"--filter applies to the preceding -e: put an -e before it");
 		return -EINVAL;
 	}
-	rc = perch_events_set_filter(events, last, filter, machine, &err);
+	rc = perch_events_set_filter(&events->list, events->last, filter, events->machine, &err);
 	if (rc < 0)
 		cli_error(command, &err);
 	return rc;

@@ -6,17 +6,20 @@
 
 #include <perch/event.h>
 
+/* The events of a command line. */
+struct cli_event_list {
+	struct perch_events list;
+	size_t last;		       /* index of the first event of the last -e */
+	struct perch_machine *machine; /* names of events depend on it */
+};
+
 /*
- * Each takes the argument of the option; NULL is a negated option, which is an error. *last
- * is the index of the first event of the last -e, to which --filter applies. Returns 0, or a
- * negative errno after they have printed an error.
+ * Each takes the argument of the option. As in perf, a filter applies to the events of the last
+ * -e. Returns 0, or a negative errno after they have printed an error.
  */
-int cli_add_events(const char *command, struct perch_events *events, size_t *last, const char *text,
-		   struct perch_machine *machine);
-int cli_add_event_file(const char *command, struct perch_events *events, size_t *last,
-		       const char *path, struct perch_machine *machine);
-int cli_add_filter(const char *command, struct perch_events *events, size_t last,
-		   const char *filter, struct perch_machine *machine);
+int cli_add_events(const char *command, struct cli_event_list *events, const char *text);
+int cli_add_event_file(const char *command, struct cli_event_list *events, const char *path);
+int cli_add_filter(const char *command, struct cli_event_list *events, const char *filter);
 
 /*
  * The name of an event that was restricted to user space: as if the user had written the modifier

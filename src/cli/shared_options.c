@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "color.h"
+#include "event_options.h"
 #include "input/filter_options.h"
 #include "input/input.h"
 #include "input/switch_options.h"
@@ -216,6 +217,45 @@ const struct cli_option cli_color_option[] = {
 };
 
 /* ---- what is measured ---- */
+
+static int add_events(const struct cli_given *given)
+{
+	return cli_add_events(given->command, given->state, given->text);
+}
+
+static int add_event_file(const struct cli_given *given)
+{
+	return cli_add_event_file(given->command, given->state, given->text);
+}
+
+static int add_filter(const struct cli_given *given)
+{
+	return cli_add_filter(given->command, given->state, given->text);
+}
+
+const struct cli_option cli_event_list_options[] = {
+	CLI_ROW(.letter = 'e', .name = "event", .argument = "EVENTS", .set = add_events,
+		.not_negated = true, .help = "the events; 'perch list' lists them"),
+	CLI_ROW(.name = "filter", .argument = "EXPR", .set = add_filter, .not_negated = true,
+		.help = "filter for the tracepoints of the last -e"),
+	{ 0 },
+};
+
+const struct cli_option cli_event_file_option[] = {
+	CLI_ROW(.name = "event-file", .argument = "FILE", .set = add_event_file,
+		.not_negated = true, .help = "events from a file; - is standard input"),
+	{ 0 },
+};
+
+const struct cli_option cli_all_user_option[] = {
+	CLI_ROW(.name = "all-user", .help = "only user space"),
+	{ 0 },
+};
+
+const struct cli_option cli_all_kernel_option[] = {
+	CLI_ROW(.name = "all-kernel", .help = "only the kernel"),
+	{ 0 },
+};
 
 #define TARGET(member) CLI_SETS(struct cli_target, member)
 

@@ -30,7 +30,12 @@ extern const struct cli_option cli_inline_option[]; /* the bool is "no inline" *
 extern const struct cli_option cli_percentage_option[];
 extern const struct cli_option cli_color_option[];
 
-extern const struct cli_option cli_target_options[]; /* what is measured: struct cli_target */
+/* What is measured. */
+extern const struct cli_option cli_event_list_options[]; /* -e, --filter: struct cli_event_list */
+extern const struct cli_option cli_event_file_option[];	 /* struct cli_event_list */
+extern const struct cli_option cli_all_user_option[];	 /* bool */
+extern const struct cli_option cli_all_kernel_option[];	 /* bool */
+extern const struct cli_option cli_target_options[];	 /* struct cli_target */
 
 /* Which samples: struct cli_filter. */
 extern const struct cli_option cli_filter_options[];	/* names: those of --comms, --dsos, --cpu */

@@ -126,7 +126,7 @@ static char *run_stat(const char *const *options)
 	while (*options)
 		argv[argc++] = (char *)*options++;
 	nr_opened = 0;
-	assert_int_equal(perch_machine_new(&stat.machine, root, &calls, NULL), 0);
+	assert_int_equal(perch_machine_new(&stat.events.machine, root, &calls, NULL), 0);
 	stat.output = open_memstream(&text, &length);
 	assert_int_equal(stat_parse(&stat, argc, argv), 0);
 	assert_int_equal(stat_complete_events(&stat), 0);
@@ -136,7 +136,7 @@ static char *run_stat(const char *const *options)
 		assert_int_equal(stat_print(&stat), 0);
 	fclose(stat.output);
 	stat_free_events(&stat);
-	perch_machine_free(stat.machine);
+	perch_machine_free(stat.events.machine);
 	return text;
 }
 

@@ -330,20 +330,20 @@ int perch_cmd_record(int argc, char **argv)
 	if (status)
 		return status;
 	cli_show_calls(&shown, &options.verbose);
-	if (perch_machine_new(&options.machine, NULL, &shown.calls, &err) < 0)
+	if (perch_machine_new(&options.events.machine, NULL, &shown.calls, &err) < 0)
 		return cli_error(options.command, &err);
 	/* the user waits for one complete answer */
-	perch_machine_set_probing(options.machine, true);
-	perch_machine_set_demangle(options.machine, perch_demangle);
+	perch_machine_set_probing(options.events.machine, true);
+	perch_machine_set_demangle(options.events.machine, perch_demangle);
 	first = record_parse(&options, argc, argv);
 	if (first < argc)
 		options.program_argv = argv + first;
 	status = record_check(&options);
 	if (!status)
-		status = cli_check_filter(options.command, options.machine);
+		status = cli_check_filter(options.command, options.events.machine);
 	if (!status)
 		status = options.dry_run ? check_plan(&options) : run_command(&options);
 	record_clear_options(&options);
-	perch_machine_free(options.machine);
+	perch_machine_free(options.events.machine);
 	return status;
 }

@@ -23,6 +23,7 @@
 #include <perch/event.h>
 #include <perch/recorder.h>
 
+#include "event_options.h"
 #include "options.h"
 #include "program/program.h"
 #include "program/target.h"
@@ -66,10 +67,8 @@ enum record_switch { RECORD_ONE_FILE, RECORD_BY_SIGNAL, RECORD_BY_SIZE, RECORD_B
 
 /* The command line as it was parsed. */
 struct record_options {
-	const char *command; /* in messages: perch top opens events as perch record does */
-	struct perch_machine *machine; /* names of events depend on it */
-	struct perch_events events;    /* if empty, the default event is used */
-	size_t last_events;	       /* index of the first event of the last -e */
+	const char *command;	      /* in messages: perch top opens events as perch record does */
+	struct cli_event_list events; /* if empty, the default event is used */
 	const char *frequency_text;
 	bool strict_frequency;
 	uint64_t period;				     /* 0 if sampling is by frequency */

@@ -517,13 +517,13 @@ int record_set_cgroups(const struct cli_given *given)
 {
 	struct record_options *options = given->state;
 
-	if (!options->events.nr) {
+	if (!options->events.list.nr) {
 		cli_usage_error(options->command,
 				"-G applies to the preceding events: put an -e before it");
 		return -EINVAL;
 	}
 	return cli_assign_cgroups(options->command, &options->cgroups, given->text,
-				  options->events.nr)
+				  options->events.list.nr)
 		       ? -EINVAL
 		       : 0;
 }

@@ -84,7 +84,7 @@ static struct perch_options event_options(const struct record_plan *plan,
 		.clockid = options->use_clock ? options->clock : 0,
 		/* the events exclude the kernel then, but kernels differ about call chains */
 		.may = plan->kernel_forbidden ? PERCH_MAY_EXCLUDE_KERNEL : 0,
-		.machine = options->machine,
+		.machine = options->events.machine,
 	};
 
 	add_flags(&event, options);
@@ -101,14 +101,15 @@ static int make_targets(struct perch_targets *targets, const struct record_plan 
 	int rc = 0;
 
 	if (plan->system_wide)
-		return perch_targets_add_cpus(targets, cpus, options->machine, err);
+		return perch_targets_add_cpus(targets, cpus, options->events.machine, err);
 	if (!plan->threads)
 		rc = perch_targets_add(targets, &target, err);
 	for (size_t i = 0; rc >= 0 && i < plan->nr_threads; i++) {
 		target.tid = plan->threads[i];
 		rc = perch_targets_add(targets, &target, err);
 	}
-	return rc < 0 || !cpus ? rc : perch_targets_split(targets, cpus, options->machine, err);
+	return rc < 0 || !cpus ? rc
+			       : perch_targets_split(targets, cpus, options->events.machine, err);
 }
 
 /* Where the records go: nowhere without options->output. */
@@ -205,7 +206,7 @@ static void print_missing_deferral(const struct perch_sampler *sampler,
 	}
 	if (!any)
 		return;
-	perch_machine_release(options->machine, &release, NULL);
+	perch_machine_release(options->events.machine, &release, NULL);
 	cli_note(options->command,
 		 "--call-graph fp,defer needs Linux 6.19 (currently %s): user call chains are "
 		 "taken at each sample, as with -g",
@@ -221,9 +222,9 @@ static void print_ignored(const struct perch_sampler *sampler, const struct perc
 	size_t nr;
 
 	for (size_t i = 0; (attr = perch_sampler_event(sampler, i, &name, &ids, &nr)); i++)
-		cli_note_ignored(options->command, name, attr, options->machine);
+		cli_note_ignored(options->command, name, attr, options->events.machine);
 	for (size_t i = 0; i < events->nr; i++)
-		cli_note_filter(options->command, &events->event[i], options->machine);
+		cli_note_filter(options->command, &events->event[i], options->events.machine);
 }
 
 /* Prints weak groups that the kernel refused as groups. */
@@ -261,7 +262,7 @@ static void print_uninherited_groups(const struct perch_sampler *sampler,
 		if (!event->leader_sampling || event->leader != (int)i || !attr || attr->inherit ||
 		    event->terms.inherit == PERCH_TRISTATE_NO)
 			continue;
-		perch_machine_release(options->machine, &release, NULL);
+		perch_machine_release(options->events.machine, &release, NULL);
 		cli_note(
 			options->command,
 			"%s (S) does not record new threads and child processes: the kernel inherits "

@@ -10,30 +10,6 @@
 #include "record.h"
 #include "shared_options.h"
 
-static int add_events(const struct cli_given *given)
-{
-	struct record_options *options = given->state;
-
-	return cli_add_events(options->command, &options->events, &options->last_events,
-			      given->text, options->machine);
-}
-
-static int add_event_file(const struct cli_given *given)
-{
-	struct record_options *options = given->state;
-
-	return cli_add_event_file(options->command, &options->events, &options->last_events,
-				  given->text, options->machine);
-}
-
-static int set_filter(const struct cli_given *given)
-{
-	struct record_options *options = given->state;
-
-	return cli_add_filter(options->command, &options->events, options->last_events, given->text,
-			      options->machine);
-}
-
 /* --call-graph overrides -g. */
 int record_set_default_call_graph(const struct cli_given *given)
 {
@@ -73,10 +49,7 @@ void record_choose_inherit(struct record_options *options)
 #define SETS(member) CLI_SETS(struct record_options, member)
 
 const struct cli_option record_event_options[] = {
-	CLI_ROW(.letter = 'e', .name = "event", .argument = "EVENTS", .set = add_events,
-		.not_negated = true, .help = "events to sample (perch list)"),
-	CLI_ROW(.name = "filter", .argument = "EXPR", .set = set_filter, .not_negated = true,
-		.help = "filter for the tracepoints of the last -e"),
+	CLI_ROW(.table = cli_event_list_options, .at = AT(events)),
 	CLI_ROW(.letter = 'F', .name = "freq", .argument = "HZ|max", SETS(frequency_text),
 		.help = "samples per second (4000)"),
 	CLI_ROW(.letter = 'c', .name = "count", .argument = "N", .set = record_set_period,
@@ -88,9 +61,8 @@ const struct cli_option record_event_options[] = {
 		.help = "processes of these cgroups, on the CPUs of -a or -C"),
 	CLI_ROW(.letter = 'i', .name = "no-inherit", .set = set_no_inherit,
 		.help = "do not record child processes and new threads (default with -t; --inherit: do)"),
-	CLI_ROW(.name = "all-user", SETS(flag[RECORD_ALL_USER]), .help = "sample only user space"),
-	CLI_ROW(.name = "all-kernel", SETS(flag[RECORD_ALL_KERNEL]),
-		.help = "sample only the kernel"),
+	CLI_ROW(.table = cli_all_user_option, .at = AT(flag[RECORD_ALL_USER])),
+	CLI_ROW(.table = cli_all_kernel_option, .at = AT(flag[RECORD_ALL_KERNEL])),
 	CLI_ROW(.letter = 'm', .name = "mmap-pages", .argument = "PAGES", .set = record_set_pages,
 		.help = "size of the ring of each CPU (512K)"),
 	CLI_ROW(.name = "force", SETS(any_cost),
@@ -105,8 +77,7 @@ const struct cli_option record_event_options[] = {
 
 static const struct cli_option table[] = {
 	CLI_ROW(.table = record_event_options),
-	CLI_ROW(.name = "event-file", .argument = "FILE", .set = add_event_file,
-		.not_negated = true, .help = "events from a file; - is standard input"),
+	CLI_ROW(.table = cli_event_file_option, .at = AT(events)),
 	CLI_ROW(.name = "strict-freq", SETS(strict_frequency),
 		.help = "refuse a frequency above the limit"),
 	CLI_ROW(.letter = 'n', .name = "no-samples", SETS(flag[RECORD_NO_SAMPLES]),
@@ -401,7 +372,7 @@ int record_check(struct record_options *options)
 
 void record_clear_options(struct record_options *options)
 {
-	perch_events_clear(&options->events);
+	perch_events_clear(&options->events.list);
 	cli_clear_cgroups(&options->cgroups);
 	if (options->command_line)
 		free(options->command_line[0]);

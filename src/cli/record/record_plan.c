@@ -21,7 +21,7 @@ static int choose_threads(struct record_plan *plan, const struct record_options 
 	int status;
 
 	tasks.cpu_list = NULL;
-	status = cli_target_choose(options->command, &tasks, options->machine, &targets);
+	status = cli_target_choose(options->command, &tasks, options->events.machine, &targets);
 	if (!status && targets.nr) {
 		plan->threads = calloc(targets.nr, sizeof(*plan->threads));
 		if (!plan->threads)
@@ -42,7 +42,7 @@ static int choose_target(struct record_plan *plan, const struct record_options *
 		status = choose_threads(plan, options);
 	plan->program_only = options->program_argv && !plan->system_wide && !plan->threads;
 	return status ? status
-		      : cli_target_cpus(options->command, &options->target, options->machine,
+		      : cli_target_cpus(options->command, &options->target, options->events.machine,
 					&plan->cpus);
 }
 
@@ -51,8 +51,8 @@ static bool lowering_is_off(const struct record_options *options)
 {
 	long percent;
 
-	return !perch_machine_sysctl(options->machine, PERCH_SYSCTL_CPU_TIME_PERCENT, &percent,
-				     NULL) &&
+	return !perch_machine_sysctl(options->events.machine, PERCH_SYSCTL_CPU_TIME_PERCENT,
+				     &percent, NULL) &&
 	       (percent == 0 || percent == 100);
 }
 
@@ -93,7 +93,8 @@ static int choose_frequency(struct record_plan *plan, const struct record_option
 
 	if (options->period || options->flag[RECORD_NO_SAMPLES])
 		return 0;
-	if (perch_machine_sysctl(options->machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit, NULL) < 0)
+	if (perch_machine_sysctl(options->events.machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit,
+				 NULL) < 0)
 		limit = 0;
 	plan->frequency = DEFAULT_HZ;
 	if (!text) {
@@ -183,7 +184,7 @@ static void choose_contents(struct perch_event *event, const struct record_optio
 
 	if (options->flag[RECORD_NO_SAMPLES])
 		event->attr.sample_period = event->attr.freq = 0;
-	else if (!set && !own_period && is_sampled_each_time(options->machine, event))
+	else if (!set && !own_period && is_sampled_each_time(options->events.machine, event))
 		event->attr.sample_period = 1;
 	if (event->attr.sample_period ? event->attr.freq : !options->period)
 		event->attr.sample_type |= PERCH_SAMPLE_PERIOD;
@@ -213,7 +214,7 @@ static int open_cgroup(struct record_plan *plan, const char *name,
 	struct perch_error err;
 
 	if (perch_targets_add_cgroup(cgroup, name, plan->cpus.nr ? &plan->cpus : NULL,
-				     options->machine, &err) < 0)
+				     options->events.machine, &err) < 0)
 		return cli_error(options->command, &err);
 	plan->nr_cgroups++;
 	*targets = cgroup;
@@ -252,23 +253,23 @@ static int choose_events(struct record_plan *plan, struct record_options *option
 	struct perch_error err;
 	int status = 0;
 
-	plan->kernel_forbidden = kernel_forbidden(options->machine);
+	plan->kernel_forbidden = kernel_forbidden(options->events.machine);
 	plan->user_only = !options->flag[RECORD_ALL_USER] && !options->flag[RECORD_ALL_KERNEL] &&
 			  plan->kernel_forbidden;
-	plan->by_default = !options->events.nr;
-	plan->events = options->events;
-	options->events = (struct perch_events){ 0 };
+	plan->by_default = !options->events.list.nr;
+	plan->events = options->events.list;
+	options->events.list = (struct perch_events){ 0 };
 	if (plan->by_default) {
 		const char *name = options->off_cpu ? TIME_EVENT : DEFAULT_EVENT;
 
-		if (perch_events_add(&plan->events, name, options->machine, &err) < 0)
+		if (perch_events_add(&plan->events, name, options->events.machine, &err) < 0)
 			return cli_error(options->command, &err);
 		finish_events(plan, options);
 		return 0;
 	}
 	if (!options->no_inherit)
 		status = cli_inherit_probes(options->command, &options->target, &plan->events,
-					    options->machine);
+					    options->events.machine);
 	if (status)
 		return status;
 	finish_events(plan, options);
@@ -288,7 +289,8 @@ int record_make_plan(struct record_plan *plan, struct record_options *options)
 static bool excludes_its_kernel(const struct perch_event *event,
 				const struct record_options *options)
 {
-	return event->attr.exclude_kernel && perch_event_is_kernel_only(event, options->machine);
+	return event->attr.exclude_kernel &&
+	       perch_event_is_kernel_only(event, options->events.machine);
 }
 
 bool record_plan_excludes_all(const struct record_plan *plan, const struct record_options *options)
@@ -317,14 +319,16 @@ void record_print_plan(const struct record_plan *plan, const struct record_optio
 	if (plan->user_only)
 		cli_note(options->command,
 			 "user space only: kernel profiling needs %s <= 1 (currently %ld)",
-			 perch_sysctl_name(PERCH_SYSCTL_PARANOID), paranoid(options->machine));
+			 perch_sysctl_name(PERCH_SYSCTL_PARANOID),
+			 paranoid(options->events.machine));
 	if (plan->kernel_forbidden && options->flag[RECORD_KERNEL_CALLCHAINS] &&
 	    options->call_graph == PERCH_CALL_GRAPH_FP)
 		cli_note(
 			options->command,
 			"call chains are empty: with --kernel-callchains they have no user part, and "
 			"their kernel part needs %s <= 1 (currently %ld)",
-			perch_sysctl_name(PERCH_SYSCTL_PARANOID), paranoid(options->machine));
+			perch_sysctl_name(PERCH_SYSCTL_PARANOID),
+			paranoid(options->events.machine));
 	print_kernel_only(plan, options);
 	if (plan->default_replaced)
 		cli_note(options->command, "sampling by the timer cpu-clock: this machine has no "

@@ -159,8 +159,8 @@ static void print_throttled(const struct record *record, uint64_t times)
 	char limit[64] = "";
 	long rate;
 
-	if (!perch_machine_sysctl(record->options->machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &rate,
-				  NULL))
+	if (!perch_machine_sysctl(record->options->events.machine, PERCH_SYSCTL_MAX_SAMPLE_RATE,
+				  &rate, NULL))
 		snprintf(limit, sizeof(limit), " (%s, currently %ld)",
 			 perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE), rate);
 	cli_note(record->options->command,
@@ -281,7 +281,7 @@ static void print_denied(const struct record_options *options, uint64_t denied, 
 
 	if (!denied || options->quiet)
 		return;
-	perch_machine_capabilities(options->machine, &effective, NULL);
+	perch_machine_capabilities(options->events.machine, &effective, NULL);
 	cli_note(options->command,
 		 "processes whose mappings this user may not read: %" PRIu64 " (%sprocess %" PRIu64
 		 "); their addresses will have no symbols%s",

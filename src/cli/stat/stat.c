@@ -118,8 +118,9 @@ static void note_ignored(const struct stat_job *stat)
 		for (size_t j = 0; j < stat->part[i].events.nr; j++) {
 			const struct perch_event *event = &stat->part[i].events.event[j];
 
-			cli_note_ignored(STAT_COMMAND, event->name, &event->attr, stat->machine);
-			cli_note_filter(STAT_COMMAND, event, stat->machine);
+			cli_note_ignored(STAT_COMMAND, event->name, &event->attr,
+					 stat->events.machine);
+			cli_note_filter(STAT_COMMAND, event, stat->events.machine);
 		}
 }
 
@@ -171,18 +172,18 @@ int perch_cmd_stat(int argc, char **argv)
 	int status;
 
 	cli_show_calls(&stat.calls, &stat.options.verbose);
-	if (perch_machine_new(&stat.machine, NULL, &stat.calls.calls, &err))
+	if (perch_machine_new(&stat.events.machine, NULL, &stat.calls.calls, &err))
 		return cli_error(STAT_COMMAND, &err);
 	/* further system calls may find the reason of a refusal: a command can take the time */
-	perch_machine_set_probing(stat.machine, true);
-	perch_machine_set_demangle(stat.machine, perch_demangle);
+	perch_machine_set_probing(stat.events.machine, true);
+	perch_machine_set_demangle(stat.events.machine, perch_demangle);
 	status = stat_parse(&stat, argc, argv);
 	if (!status)
-		status = cli_check_filter(STAT_COMMAND, stat.machine);
+		status = cli_check_filter(STAT_COMMAND, stat.events.machine);
 	if (!status)
 		status = measure(&stat);
 	cli_output_discard(&stat.file);
 	stat_free_events(&stat);
-	perch_machine_free(stat.machine);
+	perch_machine_free(stat.events.machine);
 	return status;
 }

@@ -26,6 +26,7 @@
 
 #include "base/mean.h"
 #include "attr_print.h"
+#include "event_options.h"
 #include "options.h"
 #include "output_file.h"
 #include "program/program.h"
@@ -126,9 +127,7 @@ struct stat_job {
 
 	/* lists that are complete before the first run */
 	struct cli_shown_calls calls;
-	struct perch_machine *machine;
-	struct perch_events events;
-	size_t last_events;	    /* first event of the last -e */
+	struct cli_event_list events;
 	struct cli_cgroups cgroups; /* of each event, by -G */
 	const char *cgroups_first;  /* a -G before all events */
 	char **for_each;	    /* names of --for-each-cgroup */
@@ -178,10 +177,7 @@ struct stat_job {
  */
 int stat_parse(struct stat_job *stat, int argc, char **argv);
 
-/* stat_events.c: callbacks of the options table. */
-int stat_add_events(const struct cli_given *given);
-int stat_add_event_file(const struct cli_given *given);
-int stat_add_filter(const struct cli_given *given);
+/* stat_events.c: sets -G. */
 int stat_add_cgroups(const struct cli_given *given);
 /*
  * Adds the default events and those of -d, and makes the lines and the parts, still without

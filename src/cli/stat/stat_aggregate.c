@@ -173,7 +173,7 @@ static void format_name(struct stat_job *stat, struct stat_line *line)
 		/* the extended type selects one of several core PMUs */
 		type = event->attr.config >> 32;
 	if (several)
-		pmu = perch_machine_pmu_of_type(stat->machine, type);
+		pmu = perch_machine_pmu_of_type(stat->events.machine, type);
 	if (line->user_only)
 		cli_user_space_name(event, whole, sizeof(whole));
 	else

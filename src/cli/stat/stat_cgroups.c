@@ -117,7 +117,7 @@ int stat_choose_cgroups(struct stat_job *stat)
 	int status = 0;
 
 	/* without cgroups, opening the events says so */
-	if (rest && perch_machine_cgroups(stat->machine, mount, sizeof(mount), NULL) < 0)
+	if (rest && perch_machine_cgroups(stat->events.machine, mount, sizeof(mount), NULL) < 0)
 		*mount = '\0';
 	while (!status && rest) {
 		char *name = cli_next_name(&rest);

@@ -17,36 +17,9 @@ static int no_memory(void)
 	return cli_error(STAT_COMMAND, &err);
 }
 
-static int add_events(struct stat_job *stat, const char *text)
-{
-	return cli_add_events(STAT_COMMAND, &stat->events, &stat->last_events, text, stat->machine);
-}
-
-int stat_add_events(const struct cli_given *given)
-{
-	return add_events(given->state, given->text);
-}
-
-int stat_add_event_file(const struct cli_given *given)
-{
-	struct stat_job *stat = given->state;
-
-	return cli_add_event_file(STAT_COMMAND, &stat->events, &stat->last_events, given->text,
-				  stat->machine);
-}
-
-/* As in perf, a filter applies to the events of the last -e. */
-int stat_add_filter(const struct cli_given *given)
-{
-	struct stat_job *stat = given->state;
-
-	return cli_add_filter(STAT_COMMAND, &stat->events, stat->last_events, given->text,
-			      stat->machine);
-}
-
 static int assign_cgroups(struct stat_job *stat, const char *names)
 {
-	return cli_assign_cgroups(STAT_COMMAND, &stat->cgroups, names, stat->events.nr);
+	return cli_assign_cgroups(STAT_COMMAND, &stat->cgroups, names, stat->events.list.nr);
 }
 
 int stat_add_cgroups(const struct cli_given *given)
@@ -54,12 +27,8 @@ int stat_add_cgroups(const struct cli_given *given)
 	const char *names = given->text;
 	struct stat_job *stat = given->state;
 
-	if (!names) {
-		cli_usage_error(STAT_COMMAND, "--cgroup cannot be given->negated");
-		return -EINVAL;
-	}
 	stat->options.target.cgroups = names;
-	if (stat->events.nr)
+	if (stat->events.list.nr)
 		return assign_cgroups(stat, names) ? -EINVAL : 0;
 	stat->cgroups_first = names; /* for later events, or the default events */
 	return 0;
@@ -76,17 +45,18 @@ static int add_defaults(struct stat_job *stat)
 {
 	int rc = 0;
 
-	if (!stat->events.nr) {
-		rc = add_events(stat, cli_target_system_wide(&stat->options.target) ? "cpu-clock"
-										    : "task-clock");
+	if (!stat->events.list.nr) {
+		rc = cli_add_events(STAT_COMMAND, &stat->events,
+				    cli_target_system_wide(&stat->options.target) ? "cpu-clock"
+										  : "task-clock");
 		if (!rc)
-			rc = add_events(
-				stat,
+			rc = cli_add_events(
+				STAT_COMMAND, &stat->events,
 				"context-switches,cpu-migrations,page-faults,cycles,instructions,"
 				"branches,branch-misses");
 	}
 	for (int i = 0; !rc && i < stat->options.detailed && i < (int)CLI_NR(detailed_events); i++)
-		rc = add_events(stat, detailed_events[i]);
+		rc = cli_add_events(STAT_COMMAND, &stat->events, detailed_events[i]);
 	return rc ? CLI_EXIT_USAGE : 0;
 }
 
@@ -101,14 +71,14 @@ static struct stat_part *part_of(struct stat_job *stat, const char *cgroup)
 	if (!part)
 		return NULL;
 	part->cgroup = cgroup;
-	part->events.event = calloc(stat->events.nr, sizeof(*part->events.event));
+	part->events.event = calloc(stat->events.list.nr, sizeof(*part->events.event));
 	return part->events.event ? part : NULL;
 }
 
 /* Adds the line of event `index` in a cgroup. base is the line of the first event there. */
 static int add_line(struct stat_job *stat, size_t base, size_t index, const char *cgroup)
 {
-	const struct perch_event *event = &stat->events.event[index];
+	const struct perch_event *event = &stat->events.list.event[index];
 	struct stat_line *line = &stat->line[stat->nr_lines],
 			 *leader = &stat->line[base + event->leader],
 			 *first = &stat->line[base + event->first];
@@ -146,7 +116,7 @@ static int add_lines(struct stat_job *stat, const char *cgroup)
 	size_t base = stat->nr_lines;
 	int status = 0;
 
-	for (size_t i = 0; !status && i < stat->events.nr; i++) {
+	for (size_t i = 0; !status && i < stat->events.list.nr; i++) {
 		const char *own = i < stat->cgroups.nr ? stat->cgroups.name[i] : NULL;
 
 		status = add_line(stat, base, i, cgroup ? cgroup : own ? own : "");
@@ -170,18 +140,18 @@ int stat_complete_events(struct stat_job *stat)
 {
 	int status = stat->options.null ? 0 : add_defaults(stat);
 
-	if (!status && stat->cgroups_first && stat->events.nr)
+	if (!status && stat->cgroups_first && stat->events.list.nr)
 		status = assign_cgroups(stat, stat->cgroups_first);
 	if (!status)
 		status = stat_choose_cgroups(stat);
 	if (status)
 		return status;
 	if (!stat->options.no_inherit)
-		status = cli_inherit_probes(STAT_COMMAND, &stat->options.target, &stat->events,
-					    stat->machine);
+		status = cli_inherit_probes(STAT_COMMAND, &stat->options.target, &stat->events.list,
+					    stat->events.machine);
 	if (status)
 		return status;
-	stat->line = calloc(stat->events.nr * (stat->nr_for_each + !stat->nr_for_each) + 1,
+	stat->line = calloc(stat->events.list.nr * (stat->nr_for_each + !stat->nr_for_each) + 1,
 			    sizeof(*stat->line));
 	if (!stat->line)
 		return no_memory();
@@ -221,5 +191,5 @@ void stat_free_events(struct stat_job *stat)
 	free(stat->run_ns);
 	cli_clear_cgroups(&stat->cgroups);
 	free_strings(stat->for_each, stat->nr_for_each);
-	perch_events_clear(&stat->events);
+	perch_events_clear(&stat->events.list);
 }

@@ -141,7 +141,7 @@ static int check_options(struct stat_job *stat)
 	if (stat->options.null && !stat->argv &&
 	    (stat->options.target.pids || stat->options.target.tids))
 		return cli_usage_error(STAT_COMMAND, "-n needs a program");
-	if (stat->options.null && (stat->events.nr || stat->options.detailed))
+	if (stat->options.null && (stat->events.list.nr || stat->options.detailed))
 		return cli_usage_error(STAT_COMMAND,
 				       "-n counts no events: it cannot be used with -e or -d");
 	return 0;
@@ -151,18 +151,14 @@ static int check_options(struct stat_job *stat)
 #define SETS(member) CLI_SETS(struct stat_job, member)
 
 static const struct cli_option table[] = {
-	CLI_ROW(.letter = 'e', .name = "event", .argument = "EVENTS", .set = stat_add_events,
-		.not_negated = true, .help = "events to count; see 'perch list'"),
-	CLI_ROW(.name = "event-file", .argument = "FILE", .set = stat_add_event_file,
-		.not_negated = true, .help = "events to count, from a file"),
-	CLI_ROW(.name = "filter", .argument = "EXPR", .set = stat_add_filter, .not_negated = true,
-		.help = "filter for the tracepoints of the last -e"),
+	CLI_ROW(.table = cli_event_list_options, .at = AT(events)),
+	CLI_ROW(.table = cli_event_file_option, .at = AT(events)),
 	CLI_ROW(.letter = 'd', .name = "detailed", SETS(options.detailed),
 		.help = "add cache events; -dd and -ddd add more"),
 	CLI_ROW(.letter = 'n', .name = "null", SETS(options.null),
 		.help = "count no events, print the time"),
-	CLI_ROW(.name = "all-user", SETS(options.all_user), .help = "count only user space"),
-	CLI_ROW(.name = "all-kernel", SETS(options.all_kernel), .help = "count only the kernel"),
+	CLI_ROW(.table = cli_all_user_option, .at = AT(options.all_user)),
+	CLI_ROW(.table = cli_all_kernel_option, .at = AT(options.all_kernel)),
 	CLI_ROW(.table = cli_target_options, .at = AT(options.target)),
 	CLI_ROW(.letter = 'G', .name = "cgroup", .argument = "NAME[,NAME]", .set = stat_add_cgroups,
 		.not_negated = true,

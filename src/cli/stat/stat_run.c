@@ -55,7 +55,7 @@ static int open_part(struct stat_job *stat, struct stat_part *part)
 		.exclude_hv = stat->options.all_user,
 		.exclude_user = stat->options.all_kernel,
 		.may = PERCH_MAY_SKIP_ALL | PERCH_MAY_EXCLUDE_KERNEL | PERCH_MAY_LOSE_TARGETS,
-		.machine = stat->machine,
+		.machine = stat->events.machine,
 	};
 	struct perch_error err;
 	sigset_t before;

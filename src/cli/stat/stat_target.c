@@ -24,14 +24,14 @@ static int add_all_threads(struct stat_job *stat, struct perch_targets *targets)
 	DIR *directory;
 	int rc = 0;
 
-	if (perch_machine_path(stat->machine, "/proc", path, sizeof(path)) < 0)
+	if (perch_machine_path(stat->events.machine, "/proc", path, sizeof(path)) < 0)
 		return CLI_EXIT_FAILURE;
 	directory = opendir(path);
 	while (directory && !rc && (entry = readdir(directory))) {
 		long pid = strtol(entry->d_name, NULL, 10);
 
 		if (pid > 0)
-			rc = perch_targets_add_process(targets, pid, stat->machine, &err);
+			rc = perch_targets_add_process(targets, pid, stat->events.machine, &err);
 		if (rc == -ESRCH)
 			rc = 0;
 	}
@@ -44,10 +44,11 @@ static int add_cgroup(struct stat_job *stat, struct stat_part *part)
 {
 	struct perch_cpus cpus;
 	struct perch_error err;
-	int status = cli_target_cpus(STAT_COMMAND, &stat->options.target, stat->machine, &cpus);
+	int status =
+		cli_target_cpus(STAT_COMMAND, &stat->options.target, stat->events.machine, &cpus);
 
 	if (!status && perch_targets_add_cgroup(&part->targets, part->cgroup,
-						cpus.nr ? &cpus : NULL, stat->machine, &err))
+						cpus.nr ? &cpus : NULL, stat->events.machine, &err))
 		status = cli_error(STAT_COMMAND, &err);
 	perch_cpus_clear(&cpus);
 	return status;
@@ -64,7 +65,7 @@ static int choose_targets(struct stat_job *stat, struct stat_part *part)
 	target.cgroups = NULL;
 	if (stat->aggregation == STAT_THREAD && target.all_cpus)
 		return add_all_threads(stat, &part->targets);
-	status = cli_target_choose(STAT_COMMAND, &target, stat->machine, &part->targets);
+	status = cli_target_choose(STAT_COMMAND, &target, stat->events.machine, &part->targets);
 	if (status || part->targets.nr)
 		return status;
 	/* the program: each run sets its pid */
@@ -93,7 +94,7 @@ static struct stat_group group_of(struct stat_job *stat, const struct perch_targ
 		group.topology.cpu = target->cpu;
 		return group;
 	}
-	perch_machine_cpu_topology(stat->machine, target->cpu, &topology, NULL);
+	perch_machine_cpu_topology(stat->events.machine, target->cpu, &topology, NULL);
 	if (stat->aggregation == STAT_NODE) {
 		group.topology.node = positive(topology.node);
 		return group;
@@ -133,7 +134,7 @@ static void read_comm(struct stat_job *stat, struct stat_group *group)
 	char path[64], comm[sizeof(group->comm)];
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", group->tid);
-	if (perch_machine_read(stat->machine, path, comm, sizeof(comm)) <= 0)
+	if (perch_machine_read(stat->events.machine, path, comm, sizeof(comm)) <= 0)
 		strcpy(comm, "?");
 	perch_clean_text(comm, group->comm, sizeof(group->comm));
 }
@@ -182,7 +183,7 @@ static int read_topologies(struct stat_job *stat, struct stat_part *part)
 		int cpu = part->targets.target[i].cpu;
 		struct perch_cpu_topology topology = { .cpu = cpu };
 
-		perch_machine_cpu_topology(stat->machine, cpu, &topology, NULL);
+		perch_machine_cpu_topology(stat->events.machine, cpu, &topology, NULL);
 		part->topology[i] = (struct perch_cpu_topology){ cpu, positive(topology.core),
 								 positive(topology.die),
 								 positive(topology.socket),
@@ -223,8 +224,8 @@ int stat_choose_targets(struct stat_job *stat)
 	if (stat->options.target.cgroups || !stat->nr_parts) {
 		struct perch_targets unused = { 0 };
 
-		status = cli_target_choose(STAT_COMMAND, &stat->options.target, stat->machine,
-					   &unused);
+		status = cli_target_choose(STAT_COMMAND, &stat->options.target,
+					   stat->events.machine, &unused);
 		perch_targets_clear(&unused);
 	}
 	for (size_t i = 0; !status && i < stat->nr_parts; i++)

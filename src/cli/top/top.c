@@ -42,22 +42,22 @@ int perch_cmd_top(int argc, char **argv)
 	top->record.command = TOP_COMMAND;
 	status = record_set_defaults(&top->record);
 	cli_show_calls(&shown, &top->record.verbose);
-	if (!status && perch_machine_new(&top->record.machine, NULL, &shown.calls, &err) < 0)
+	if (!status && perch_machine_new(&top->record.events.machine, NULL, &shown.calls, &err) < 0)
 		status = cli_error(TOP_COMMAND, &err);
 	if (!status) {
-		perch_machine_set_probing(top->record.machine, true);
-		perch_machine_set_demangle(top->record.machine, perch_demangle);
+		perch_machine_set_probing(top->record.events.machine, true);
+		perch_machine_set_demangle(top->record.events.machine, perch_demangle);
 		status = top_parse(top, argc, argv);
 	}
 	if (!status)
-		status = cli_check_filter(TOP_COMMAND, top->record.machine);
+		status = cli_check_filter(TOP_COMMAND, top->record.events.machine);
 	__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* there is one thread */
 	if (!status)
 		status = run_top(top);
 	perch_recorder_close(top->recorder);
 	record_clear_plan(&top->plan);
 	top_clear_options(top);
-	perch_machine_free(top->record.machine);
+	perch_machine_free(top->record.events.machine);
 	free(top);
 	return status;
 }

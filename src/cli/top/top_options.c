@@ -73,9 +73,9 @@ static int check_top(struct top *top)
 		return cli_usage_error(TOP_COMMAND, "-G needs CPUs: remove -p and -t");
 	chains = record->call_graph != PERCH_CALL_GRAPH_UNSET &&
 		 record->call_graph != PERCH_CALL_GRAPH_NONE;
-	for (size_t i = 0; i < record->events.nr; i++)
-		chains |= record->events.event[i].terms.call_graph != PERCH_CALL_GRAPH_UNSET &&
-			  record->events.event[i].terms.call_graph != PERCH_CALL_GRAPH_NONE;
+	for (size_t i = 0; i < record->events.list.nr; i++)
+		chains |= record->events.list.event[i].terms.call_graph != PERCH_CALL_GRAPH_UNSET &&
+			  record->events.list.event[i].terms.call_graph != PERCH_CALL_GRAPH_NONE;
 	report_set_default_graph(report, chains);
 	report->least = top->least;
 	return 0;

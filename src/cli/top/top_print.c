@@ -57,7 +57,7 @@ static void put_targets(FILE *out, const struct top *top)
 	if (cpus->nr) {
 		fputs(", CPUs ", out);
 		cli_put_clean(out, target->cpu_list);
-	} else if (!perch_machine_cpus(top->record.machine, &cpus, NULL)) {
+	} else if (!perch_machine_cpus(top->record.events.machine, &cpus, NULL)) {
 		fprintf(out, ", %zu CPU%s", cpus->nr, cpus->nr == 1 ? "" : "s");
 	}
 }
