@@ -3,6 +3,7 @@
  * Options as perf parses them: prefixes of long names, --no- negates, --name of an option that is
  * called no-name, optional arguments.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -40,15 +41,22 @@ __attribute__((noreturn, format(printf, 2, 3))) static void refuse(const struct 
 	exit(cli_usage_error(parser->usage->name, "%s", text));
 }
 
+bool cli_parse_number(const char *text, uint64_t *number)
+{
+	bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	char *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, hexadecimal ? 16 : 10);
+	return isdigit((unsigned char)text[0]) && !*end && !errno;
+}
+
 static void set_number(const struct parser *parser, const struct cli_option *option,
 		       const char *argument, uint64_t *value)
 {
-	char *end;
-	unsigned long long number;
+	uint64_t number;
 
-	errno = 0;
-	number = strtoull(argument, &end, 0);
-	if (errno || end == argument || *end || strchr(argument, '-'))
+	if (!cli_parse_number(argument, &number))
 		refuse(parser, "--%s %s: expected a whole number (0 or more)", option->name,
 		       argument);
 	if (!number && option->positive)
@@ -63,7 +71,8 @@ static double percent_of(const struct parser *parser, const char *argument)
 	char *end;
 	double percent = strtod(argument, &end);
 
-	if (end == argument || *end || !(percent >= 0 && percent <= 100))
+	if (!isdigit((unsigned char)argument[argument[0] == '.']) || *end ||
+	    !(percent >= 0 && percent <= 100))
 		refuse(parser, "'%s' is not a percentage from 0 to 100", argument);
 	return percent;
 }
@@ -83,7 +92,8 @@ static void apply_option(const struct parser *parser, const struct cli_option *o
 	if (option->refusal)
 		refuse(parser, "%s", option->refusal);
 	if (negated && option->not_negated)
-		refuse(parser, "--%s cannot be negated", option->name);
+		refuse(parser, "--%s cannot be negated%s", option->name,
+		       option->kind == CLI_IGNORED ? ": perch always does this" : "");
 	if (option->words && !option->open && argument &&
 	    cli_options_find_words(given.command, option, argument, &given.value))
 		exit(CLI_EXIT_USAGE);
@@ -120,6 +130,8 @@ static void apply_option(const struct parser *parser, const struct cli_option *o
 		*(double *)value = given.percent;
 		break;
 	case CLI_IGNORED:
+		if (argument)
+			set_number(parser, option, argument, &given.value);
 		break;
 	}
 }

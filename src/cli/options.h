@@ -18,11 +18,12 @@ enum cli_kind {
 	CLI_FLAG,
 	CLI_COUNT,   /* int: incremented each time (-v -v) */
 	CLI_STRING,  /* const char * */
-	CLI_NUMBER,  /* uint64_t: decimal or 0x hex */
+	CLI_NUMBER,  /* uint64_t, of cli_parse_number() */
 	CLI_WORD,    /* an enum: the value of one of .words; --no-name sets 0, the default */
 	CLI_BITS,    /* uint64_t: the values of a list of .words, with commas, are added */
 	CLI_PERCENT, /* double: from 0 to 100 */
-	CLI_IGNORED, /* nothing is set: it is always so, or has no effect here */
+	/* nothing is set: it is always so, or has no effect here; an argument is a number */
+	CLI_IGNORED,
 };
 
 /* An option of a command line, for the function that sets it. */
@@ -119,6 +120,9 @@ int cli_options_parse(const struct cli_usage *usage, void *state, int argc, char
  */
 const char *cli_options_parse_operand(const struct cli_usage *usage, void *state, int argc,
 				      char **argv, const char **operand);
+
+/* Parses "10" or "0xa", without blanks or a sign. Returns false if the text is no such number. */
+bool cli_parse_number(const char *text, uint64_t *number);
 
 /* ---- options_table.c ---- */
 

@@ -24,8 +24,11 @@ COMMANDS = ["record", "stat", "top", "report", "script", "annotate", "diff", "ev
 # of releases before and after the installed one
 OTHERS = {
     "record": "-A -f -l --append --force --bpf-aux-pause --pfm-events --off-cpu --off-cpu-thresh --setup-filter --latency --inherit --group",
-    "stat": "-b -H --hybrid-merge --bpf-attr-map --no-affinity --pfm-events --inherit --iostat",
+    "stat": "--record-tpebs --tpebs-mode -b -H --hybrid-merge --bpf-attr-map --no-affinity --pfm-events --inherit --iostat",
     "top": "-D -W --group-sort-idx --inherit --source --no-bpf-event --data-type --control --pfm-events",
+    "report": "--unwind-style --skip-empty",
+    "script": "--unwind-style",
+    "annotate": "--skip-empty",
     "list": "--raw-dump --unit -o --output",
 }
 COMMANDS_OF_PERF = ("bench c2c check daemon data ftrace inject iostat kallsyms kmem kvm kwork lock mem probe sched test timechart trace")

@@ -288,7 +288,7 @@ if in_user_space; then
 	refuses "-p and -a" 2 "choose one" -p 1 -a
 	refuses "a CPU that does not exist" 1 "CPU 60000" -C 60000 -- true
 	refuses "an unknown option" 2 "unknown option" --no-such-option -- true
-	refuses "an unknown call graph" 2 "use fp\[,defer\], dwarf" --call-graph orc -- true
+	refuses "an unknown call graph" 2 "--call-graph 'orc': expected fp, " --call-graph orc -- true
 fi
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 2 ]; then

@@ -379,6 +379,13 @@ int perch_cmd_buildid_list(int argc, char **argv)
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
+	if (list.kernel && list.kernel_maps)
+		return cli_usage_error(COMMAND, "-k and -m exclude each other: choose one");
+	if ((list.kernel || list.kernel_maps) && (list.with_hits || list.input.path))
+		return cli_usage_error(COMMAND,
+				       "%s is about the running kernel, %s about a recording: "
+				       "choose one",
+				       list.kernel ? "-k" : "-m", list.with_hits ? "-H" : "-i");
 	if (list.kernel)
 		return print_kernel();
 	if (list.kernel_maps)

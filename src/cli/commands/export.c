@@ -141,6 +141,12 @@ int perch_cmd_export(int argc, char **argv)
 		cli_options_put_words(format_words(), false, formats, sizeof(formats));
 		return cli_usage_error(COMMAND, "--format is missing; expected %s", formats);
 	}
+	if (export.marks && export.format != PERCH_EXPORT_FOLDED)
+		return cli_usage_error(COMMAND, "--mark is for --format folded, not for %s",
+				       export.info->name);
+	if (export.addresses && export.format != PERCH_EXPORT_PPROF)
+		return cli_usage_error(COMMAND, "--addresses is for --format pprof, not for %s",
+				       export.info->name);
 	if (export.info->binary && !export.output && isatty(STDOUT_FILENO))
 		return cli_usage_error(COMMAND,
 				       "%s is binary and standard output is a terminal; "

@@ -47,14 +47,11 @@ static int set_types(const struct cli_given *given)
 static int set_limit(const struct cli_given *given)
 {
 	struct dump *dump = given->state;
-	char *end;
 
 	dump->limited = !given->negated;
 	if (given->negated)
 		return 0;
-	errno = 0;
-	dump->limit = strtoull(given->text, &end, 10);
-	if (!isdigit((unsigned char)given->text[0]) || *end || errno)
+	if (!cli_parse_number(given->text, &dump->limit))
 		return cli_usage_error(COMMAND, "-n %s: not a number of records", given->text);
 	return 0;
 }

@@ -46,6 +46,10 @@ int cli_switch_open(struct cli_switch *options, const struct cli_input *input)
 {
 	int status = find_event(input, "--switch-on", options->on, &options->on_event);
 
+	if (options->show && !options->on && !options->off)
+		return cli_usage_error(input->command,
+				       "--show-on-off-events shows the samples of --switch-on and "
+				       "--switch-off: add one of them");
 	options->is_off = options->on;
 	return status ? status
 		      : find_event(input, "--switch-off", options->off, &options->off_event);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Options -p, -t, -a, -C and -G -> a list of targets. */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,17 @@
 bool cli_target_system_wide(const struct cli_target *target)
 {
 	return !target->pids && !target->tids && (target->all_cpus || target->cpu_list);
+}
+
+int cli_target_check_inherit(const char *command, const struct cli_target *target,
+			     const char *option)
+{
+	if (!cli_target_system_wide(target))
+		return 0;
+	return cli_usage_error(command,
+			       "%s has no effect with %s, which measures all threads of the CPUs: "
+			       "leave it out",
+			       option, target->cpu_list ? "-C" : "-a");
 }
 
 /* Writes the CPUs as ranges: "0-3,8". Ends in "..." if they do not fit. */
@@ -84,7 +96,7 @@ static int add_tasks(const char *command, const char *option, const char *list, 
 
 		errno = 0;
 		number = strtol(at, &end, 10);
-		if (errno || end == at || (*end && *end != ',') || number <= 0 ||
+		if (errno || !isdigit((unsigned char)*at) || (*end && *end != ',') || number <= 0 ||
 		    number > INT32_MAX)
 			return cli_usage_error(command, "%s %s: expected numbers such as 12,34",
 					       option, list);

@@ -19,6 +19,9 @@ struct cli_target {
 
 /* True if the target is CPUs, not processes or threads. */
 bool cli_target_system_wide(const struct cli_target *target);
+/* Refuses an option about new threads, such as -i, if the target is CPUs. */
+int cli_target_check_inherit(const char *command, const struct cli_target *target,
+			     const char *option);
 /*
  * Parses the CPUs of -C; nr is 0 without -C. An offline CPU is an error. Returns 0, or the exit
  * status after it printed the error. The caller frees with perch_cpus_clear().

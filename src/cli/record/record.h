@@ -63,13 +63,14 @@ enum record_flag {
 enum record_switch { RECORD_ONE_FILE, RECORD_BY_SIGNAL, RECORD_BY_SIZE, RECORD_BY_TIME };
 
 #define RECORD_MAX_WINDOW_TIMES 64
-#define RECORD_NOTED_SHARE	0.1 /* of the CPU time, for what recording takes */
+#define RECORD_MAX_FREQUENCY	UINT64_MAX /* -F max */
+#define RECORD_NOTED_SHARE	0.1	   /* of the CPU time, for what recording takes */
 
 /* The command line as it was parsed. */
 struct record_options {
 	const char *command;	      /* in messages: perch top opens events as perch record does */
 	struct cli_event_list events; /* if empty, the default event is used */
-	const char *frequency_text;
+	uint64_t frequency;	      /* 0: none was given */
 	bool strict_frequency;
 	uint64_t period;				     /* 0 if sampling is by frequency */
 	enum perch_call_graph_mode call_graph, default_mode; /* default_mode: of -g */
@@ -181,6 +182,8 @@ int record_parse(struct record_options *options, int argc, char **argv);
 int record_check(struct record_options *options);
 /* The part of it about events and samples. */
 int record_check_samples(const struct record_options *options);
+/* True if an option or the term of an event asks for call chains. */
+bool record_has_chains(const struct record_options *options);
 /* Sets no_inherit if no option did. */
 void record_choose_inherit(struct record_options *options);
 void record_clear_options(struct record_options *options);
@@ -207,6 +210,7 @@ int record_set_compression(const struct cli_given *given);
 int record_set_defaults(struct record_options *options);
 /* False if the variable is one of a recording that cannot have the value. */
 bool record_takes_variable(const char *name, const char *value);
+int record_set_frequency(const struct cli_given *given);
 int record_set_period(const struct cli_given *given);
 int record_set_pages(const struct cli_given *given);
 int record_set_cgroups(const struct cli_given *given);

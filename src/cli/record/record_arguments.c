@@ -389,11 +389,7 @@ int record_set_switch(const struct cli_given *given)
 /* Parses a number from 1 to most. Returns false if the text is not one. */
 static bool parse_number(const char *text, uint64_t most, uint64_t *number)
 {
-	char *end;
-
-	errno = 0;
-	*number = strtoull(text, &end, 10);
-	return !errno && isdigit((unsigned char)text[0]) && !*end && *number && *number <= most;
+	return cli_parse_number(text, number) && *number && *number <= most;
 }
 
 int record_set_priority(const struct cli_given *given)
@@ -464,24 +460,36 @@ int record_set_call_graph(const struct cli_given *given)
 	return 0;
 }
 
+int record_set_frequency(const struct cli_given *given)
+{
+	struct record_options *options = given->state;
+
+	options->frequency = 0;
+	if (given->negated)
+		return 0;
+	if (!strcmp(given->text, "max"))
+		options->frequency = RECORD_MAX_FREQUENCY;
+	else if (!cli_parse_number(given->text, &options->frequency) || !options->frequency)
+		return cli_usage_error(options->command,
+				       "-F %s: expected a number of samples per second (1 or "
+				       "more) or 'max'",
+				       given->text);
+	return 0;
+}
+
 int record_set_period(const struct cli_given *given)
 {
 	struct record_options *options = given->state;
-	const char *text = given->text;
-	char *end;
+	uint64_t period = 0;
+	bool number;
 
-	options->period = 0;
-	if (given->negated)
+	number = !given->negated && cli_parse_number(given->text, &period);
+	options->period = period;
+	if (given->negated || (number && period && !(period >> 63)))
 		return 0;
-	errno = 0;
-	options->period = strtoull(text, &end, 0);
-	if (!errno && end != text && !*end && text[0] != '-' && options->period &&
-	    !(options->period >> 63))
-		return 0;
-	cli_usage_error(options->command, "-c %s: %s", text,
-			!errno && end != text && !*end && !options->period
-				? "the period must be above 0; -n records no samples"
-				: "not a number of events from 1 to 2^63-1");
+	cli_usage_error(options->command, "-c %s: %s", given->text,
+			number && !period ? "the period must be above 0; -n records no samples"
+					  : "not a number of events from 1 to 2^63-1");
 	return -EINVAL;
 }
 

@@ -50,7 +50,7 @@ void record_choose_inherit(struct record_options *options)
 
 const struct cli_option record_event_options[] = {
 	CLI_ROW(.table = cli_event_list_options, .at = AT(events)),
-	CLI_ROW(.letter = 'F', .name = "freq", .argument = "HZ|max", SETS(frequency_text),
+	CLI_ROW(.letter = 'F', .name = "freq", .argument = "HZ|max", .set = record_set_frequency,
 		.help = "samples per second (4000)"),
 	CLI_ROW(.letter = 'c', .name = "count", .argument = "N", .set = record_set_period,
 		.help = "a sample every N events"),
@@ -171,10 +171,13 @@ static const struct cli_option table[] = {
 	CLI_ROW(.name = "dry-run", SETS(dry_run), .help = "check the options, and record nothing"),
 	CLI_ROW(.letter = 'q', .name = "quiet", SETS(quiet), .help = "print only errors"),
 	/* perch always does what these options request */
-	CLI_ROW(.letter = 'T', .name = "timestamp", .kind = CLI_IGNORED, .hidden = true),
-	CLI_ROW(.name = "buildid-all", .kind = CLI_IGNORED, .hidden = true),
-	CLI_ROW(.name = "timestamp-boundary", .kind = CLI_IGNORED, .hidden = true),
-	CLI_ROW(.name = "tail-synthesize", .kind = CLI_IGNORED, .hidden = true),
+	CLI_ROW(.letter = 'T', .name = "timestamp", .kind = CLI_IGNORED, .hidden = true,
+		.not_negated = true),
+	CLI_ROW(.name = "buildid-all", .kind = CLI_IGNORED, .hidden = true, .not_negated = true),
+	CLI_ROW(.name = "timestamp-boundary", .kind = CLI_IGNORED, .hidden = true,
+		.not_negated = true),
+	CLI_ROW(.name = "tail-synthesize", .kind = CLI_IGNORED, .hidden = true,
+		.not_negated = true),
 	{ 0 },
 };
 
@@ -248,13 +251,76 @@ static int check_files(const struct record_options *options)
 	return 0;
 }
 
+bool record_has_chains(const struct record_options *options)
+{
+	bool chains = options->call_graph != PERCH_CALL_GRAPH_UNSET &&
+		      options->call_graph != PERCH_CALL_GRAPH_NONE;
+
+	for (size_t i = 0; i < options->events.list.nr; i++) {
+		enum perch_call_graph_mode mode = options->events.list.event[i].terms.call_graph;
+
+		chains |= mode != PERCH_CALL_GRAPH_UNSET && mode != PERCH_CALL_GRAPH_NONE;
+	}
+	return chains;
+}
+
+/* True if samples or records have counts. */
+static bool has_counts(const struct record_options *options)
+{
+	bool counts = options->flag[RECORD_STAT];
+
+	for (size_t i = 0; i < options->events.list.nr; i++) {
+		const struct perch_event *event = &options->events.list.event[i];
+
+		counts |= event->leader_sampling || event->attr.sample_type & PERCH_SAMPLE_READ;
+	}
+	return counts;
+}
+
+/* Refuses options that have no effect without others. */
+static int check_needs(const struct record_options *options)
+{
+	bool user = options->flag[RECORD_USER_CALLCHAINS];
+
+	if ((user || options->flag[RECORD_KERNEL_CALLCHAINS]) && !record_has_chains(options))
+		return cli_usage_error(options->command,
+				       "--%s-callchains needs call chains: add -g or --call-graph",
+				       user ? "user" : "kernel");
+	if (options->strict_frequency && (options->period || options->flag[RECORD_NO_SAMPLES]))
+		return cli_usage_error(options->command,
+				       "--strict-freq needs a frequency (-F), and %s has none: "
+				       "leave out one",
+				       options->period ? "-c" : "-n");
+	if (options->flag[RECORD_RUNNING_TIME] && !has_counts(options))
+		return cli_usage_error(options->command,
+				       "--running-time needs counts: add -s, or the modifier S to "
+				       "a group of events");
+	if (options->no_build_ids && options->map_ids == PERCH_RECORDER_IDS_OF_KERNEL)
+		return cli_usage_error(options->command,
+				       "--buildid-mmap and -B (no build ids) exclude each other: "
+				       "choose one");
+	if (options->per_thread && options->inherit_chosen && !options->no_inherit)
+		return cli_usage_error(options->command,
+				       "--per-thread (no new threads) and --inherit exclude each "
+				       "other: choose one");
+	if (options->flag[RECORD_STAT] && cli_target_system_wide(&options->target))
+		return cli_usage_error(options->command,
+				       "-s (counts of each thread) has no effect with %s, whose "
+				       "counts are of CPUs: leave it out",
+				       options->target.cpu_list ? "-C" : "-a");
+	if (options->inherit_chosen)
+		return cli_target_check_inherit(options->command, &options->target,
+						options->no_inherit ? "-i" : "--inherit");
+	return 0;
+}
+
 int record_check_samples(const struct record_options *options)
 {
-	if (options->frequency_text && options->period)
+	if (options->frequency && options->period)
 		return cli_usage_error(options->command,
 				       "-F (samples per second) and -c (events per sample) "
 				       "exclude each other: choose one");
-	if (options->flag[RECORD_NO_SAMPLES] && (options->frequency_text || options->period))
+	if (options->flag[RECORD_NO_SAMPLES] && (options->frequency || options->period))
 		return cli_usage_error(options->command,
 				       "-n (no samples) and %s exclude each other: choose one",
 				       options->period ? "-c" : "-F");
@@ -348,7 +414,7 @@ int record_check(struct record_options *options)
 {
 	record_choose_inherit(options);
 	if (record_check_samples(options) || check_latency(options) || check_off_cpu(options) ||
-	    check_target(options))
+	    check_needs(options) || check_target(options))
 		return CLI_EXIT_USAGE;
 	if (!options->output)
 		options->output = "perf.data";

@@ -87,9 +87,7 @@ static int exceeds_limit(struct record_plan *plan, const struct record_options *
 
 static int choose_frequency(struct record_plan *plan, const struct record_options *options)
 {
-	const char *text = options->frequency_text;
 	long limit = 0;
-	char *end;
 
 	if (options->period || options->flag[RECORD_NO_SAMPLES])
 		return 0;
@@ -97,7 +95,7 @@ static int choose_frequency(struct record_plan *plan, const struct record_option
 				 NULL) < 0)
 		limit = 0;
 	plan->frequency = DEFAULT_HZ;
-	if (!text) {
+	if (!options->frequency) {
 		if (limit > 0 && limit < DEFAULT_HZ) {
 			plan->frequency = limit;
 			cli_note(options->command,
@@ -108,17 +106,11 @@ static int choose_frequency(struct record_plan *plan, const struct record_option
 		}
 		return 0;
 	}
-	if (!strcmp(text, "max")) {
+	if (options->frequency == RECORD_MAX_FREQUENCY) {
 		plan->frequency = limit > 0 ? limit : DEFAULT_HZ;
 		return 0;
 	}
-	errno = 0;
-	plan->frequency = strtoull(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-' || !plan->frequency)
-		return cli_usage_error(options->command,
-				       "-F %s: expected a number of samples per second (1 or "
-				       "more) or 'max'",
-				       text);
+	plan->frequency = options->frequency;
 	if (limit > 0 && plan->frequency > (uint64_t)limit)
 		return exceeds_limit(plan, options, limit);
 	return 0;
@@ -180,7 +172,7 @@ static void choose_contents(struct perch_event *event, const struct record_optio
 {
 	bool tracepoint = event->attr.type == PERCH_TYPE_TRACEPOINT;
 	bool own_period = event->attr.sample_period != 0;
-	bool set = options->period || options->frequency_text;
+	bool set = options->period || options->frequency;
 
 	if (options->flag[RECORD_NO_SAMPLES])
 		event->attr.sample_period = event->attr.freq = 0;

@@ -362,9 +362,22 @@ static int check_hierarchy(const struct report *report)
 	return 0;
 }
 
+/* Options about a column that is not there have no effect. */
+static int check_time(const struct report *report)
+{
+	if ((!report->time_quantum && !report->ns) ||
+	    report_has_column(&report->columns, named("time")))
+		return 0;
+	return cli_usage_error(report->input.command, "%s is about the column time: add -s time",
+			       report->ns ? "--ns" : "--time-quantum");
+}
+
 int report_set_columns(struct report *report)
 {
 	int status = set_columns(report);
+
+	if (!status)
+		status = check_time(report);
 
 	/* names of tracepoints' fields are known when the file is open */
 	if (!status && report->hierarchy && report->input.session)

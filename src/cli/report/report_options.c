@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of a report that have an argument of their own form. */
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -195,7 +197,8 @@ static int set_quantum(const struct cli_given *given)
 		return 0;
 	number = strtoul(given->text, &end, 10);
 	for (size_t i = 0; i < CLI_NR(units); i++)
-		if (end != given->text && !strcmp(end, units[i].name) && number <= 1000000000)
+		if (isdigit((unsigned char)given->text[0]) && !strcmp(end, units[i].name) &&
+		    number <= 1000000000)
 			report->time_quantum = number * units[i].ns;
 	if (!report->time_quantum)
 		return cli_usage_error(
@@ -217,7 +220,7 @@ static int set_widths(const struct cli_given *given)
 		char *end;
 		unsigned long width = strtoul(at, &end, 10);
 
-		if (end == at || (*end && *end != ',') || width > 4096 ||
+		if (!isdigit((unsigned char)*at) || (*end && *end != ',') || width > 4096 ||
 		    nr == CLI_NR(report->widths))
 			return cli_usage_error(given->command,
 					       "-w '%s': expected up to %zu widths of 0 to 4096, "
@@ -385,14 +388,11 @@ static int set_percentage(double *limit, const char *value)
 
 static int set_maximum(unsigned long *max, const char *value)
 {
-	unsigned long number;
-	char *end;
+	uint64_t number;
 
-	errno = 0;
-	number = strtoul(value, &end, 10);
-	if (value[0] < '0' || value[0] > '9' || *end || errno)
+	if (!cli_parse_number(value, &number) || number > ULONG_MAX)
 		return -EINVAL;
-	*max = number;
+	*max = (unsigned long)number;
 	return 0;
 }
 

@@ -131,6 +131,14 @@ const struct script_field *script_field_get(size_t index)
 	return index < CLI_NR(table) ? &table[index] : NULL;
 }
 
+bool script_fields_any(const struct script_fields *fields, uint64_t mask)
+{
+	for (int type = 0; type < SCRIPT_NR_TYPES; type++)
+		if (fields->type[type].fields & mask)
+			return true;
+	return false;
+}
+
 /* ---- the parser ---- */
 
 static bool is_word(const char *name, const char *word, size_t length)

@@ -88,6 +88,9 @@ void script_fields_init(struct script_fields *fields);
  */
 int script_fields_parse(struct script_fields *fields, const char *argument);
 
+/* True if events of any type have one of the fields. */
+bool script_fields_any(const struct script_fields *fields, uint64_t mask);
+
 enum script_type script_type_of(const struct perch_attr *attr);
 /* "hardware" */
 const char *script_type_name(enum script_type type);

@@ -176,6 +176,9 @@ static int check_options(const struct script *script)
 	if (script->filter.options.symbols_size && !script->filter.options.symbols)
 		return cli_usage_error(SCRIPT_COMMAND, "--addr-range needs an address: -S 0x4007a0 "
 						       "--addr-range 10");
+	if (script->max_blocks && !script_fields_any(&script->fields, SCRIPT_PATH))
+		return cli_usage_error(SCRIPT_COMMAND, "--max-blocks is about the code of branch "
+						       "stacks: add -F +brstackinsn");
 	if (script->reltime && script->deltatime)
 		return cli_usage_error(SCRIPT_COMMAND, "--reltime and --deltatime exclude each "
 						       "other");

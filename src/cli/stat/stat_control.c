@@ -18,12 +18,9 @@ static int bad_option(const struct stat_job *stat)
 /* Returns 7 for "7"; -1 if the text is not a number or the descriptor is not open. */
 static int parse_descriptor(const char *text)
 {
-	char *end;
-	long number;
+	uint64_t number;
 
-	errno = 0;
-	number = strtol(text, &end, 10);
-	if (errno || end == text || *end || number < 0 || number > INT32_MAX)
+	if (!cli_parse_number(text, &number) || number > INT32_MAX)
 		return -1;
 	return fcntl((int)number, F_GETFD) < 0 ? -1 : (int)number;
 }

@@ -59,7 +59,7 @@ static int check_aggregation(struct stat_job *stat)
 
 static int check_times(struct stat_job *stat)
 {
-	char *end;
+	uint64_t delay;
 
 	if (stat->options.repeat > 1000000)
 		return cli_usage_error(STAT_COMMAND,
@@ -83,13 +83,14 @@ static int check_times(struct stat_job *stat)
 				       "--timeout must be 10 to 1000000000 milliseconds");
 	if (!stat->options.delay)
 		return 0;
-	errno = 0;
-	stat->options.delay_ms = strtol(stat->options.delay, &end, 10);
-	if (errno || end == stat->options.delay || *end || stat->options.delay_ms < -1 ||
-	    stat->options.delay_ms > 1000000000)
+	stat->options.delay_ms = -1;
+	if (!strcmp(stat->options.delay, "-1"))
+		return 0;
+	if (!cli_parse_number(stat->options.delay, &delay) || delay > 1000000000)
 		return cli_usage_error(
 			STAT_COMMAND,
 			"-D must be a number of milliseconds, or -1 to leave the events disabled");
+	stat->options.delay_ms = (long)delay;
 	return 0;
 }
 
@@ -135,6 +136,13 @@ static int check_options(struct stat_job *stat)
 		return cli_usage_error(STAT_COMMAND, "-G and --for-each-cgroup exclude each other");
 	if (stat->options.for_each_cgroup && !cli_target_system_wide(&stat->options.target))
 		return cli_usage_error(STAT_COMMAND, "--for-each-cgroup needs -a or -C CPUS");
+	if (stat->options.no_inherit &&
+	    cli_target_check_inherit(STAT_COMMAND, &stat->options.target, "-i"))
+		return CLI_EXIT_USAGE;
+	if (!stat->options.csv_summary && !(stat->options.summary && stat->options.separator))
+		return cli_usage_error(STAT_COMMAND,
+				       "--no-csv-summary is about the sums in the output of -x: "
+				       "add -I MSEC --summary -x SEP");
 	if (stat->options.all_user && stat->options.all_kernel)
 		return cli_usage_error(STAT_COMMAND,
 				       "--all-user and --all-kernel exclude each other");

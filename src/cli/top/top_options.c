@@ -58,7 +58,6 @@ static int check_top(struct top *top)
 {
 	struct record_options *record = &top->record;
 	struct report *report = &top->report;
-	bool chains;
 
 	if (!top->delay || top->delay > 86400)
 		return cli_usage_error(TOP_COMMAND, "-d: expected 1 to 86400 seconds");
@@ -71,12 +70,11 @@ static int check_top(struct top *top)
 		record->target.all_cpus = true;
 	if (record->cgroups.nr && !cli_target_system_wide(&record->target))
 		return cli_usage_error(TOP_COMMAND, "-G needs CPUs: remove -p and -t");
-	chains = record->call_graph != PERCH_CALL_GRAPH_UNSET &&
-		 record->call_graph != PERCH_CALL_GRAPH_NONE;
-	for (size_t i = 0; i < record->events.list.nr; i++)
-		chains |= record->events.list.event[i].terms.call_graph != PERCH_CALL_GRAPH_UNSET &&
-			  record->events.list.event[i].terms.call_graph != PERCH_CALL_GRAPH_NONE;
-	report_set_default_graph(report, chains);
+	if (record->inherit_chosen &&
+	    cli_target_check_inherit(TOP_COMMAND, &record->target,
+				     record->no_inherit ? "-i" : "--inherit"))
+		return CLI_EXIT_USAGE;
+	report_set_default_graph(report, record_has_chains(record));
 	report->least = top->least;
 	return 0;
 }
