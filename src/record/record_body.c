@@ -165,20 +165,25 @@ static void clear_arrays(struct perch_record *record)
 static int decode_fields(struct perch_record *record, const struct perch__body *body,
 			 const struct perch__row *row, struct perch_error *err)
 {
-	const bool swap = body->swap, is_mmap2 = record->type == PERCH_RECORD_MMAP2;
-	size_t at = 0;
+	const bool swap = body->swap;
+	const char *const from = body->at;
+	const size_t size = body->size;
+	size_t at = 0, without_values = SIZE_MAX;
 
-	if (is_mmap2)
+	if (record->type == PERCH_RECORD_MMAP2) {
 		check_build_id_bit(record, body);
+		if (lacks_protection(record, body))
+			without_values = PROTECTION_AT;
+	}
 	for (; !row->is_record; row++) {
 		int used;
 
-		if ((record->misc & row->misc) != row->misc || record->misc & row->no_misc ||
-		    (is_mmap2 && at == PROTECTION_AT && row->source == PERCH__SOURCE_VALUE &&
-		     lacks_protection(record, body)))
+		if ((record->misc & row->misc) != row->misc || record->misc & row->no_misc)
 			continue;
-		if (row->source == PERCH__SOURCE_VALUE && row->size <= body->size - at) {
-			decode_number((char *)record + row->offset, body->at + at, row->size, swap);
+		if (row->source == PERCH__SOURCE_VALUE && row->size <= size - at) {
+			if (at == without_values)
+				continue;
+			decode_number((char *)record + row->offset, from + at, row->size, swap);
 			at += row->size;
 			continue;
 		}
