@@ -139,4 +139,14 @@ static inline void check_user(struct perch_processes *processes, uint32_t pid, u
 	assert_int_equal(location.offset, path ? offset : address);
 }
 
+static inline void end_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid)
+{
+	struct perch_record record = {
+		.type = PERCH_RECORD_EXIT,
+		.task = { .pid = pid, .tid = tid },
+	};
+
+	apply(processes, &record);
+}
+
 #endif

@@ -31,14 +31,6 @@ static void sample(struct perch_processes *processes, uint32_t pid, uint32_t tid
 	apply(processes, &record);
 }
 
-static void end_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid)
-{
-	struct perch_record record = { .type = PERCH_RECORD_EXIT,
-				       .task = { .pid = pid, .tid = tid } };
-
-	apply(processes, &record);
-}
-
 static struct perch_processes *new_counted(uint32_t cpus)
 {
 	struct perch_processes *processes = new_processes();
