@@ -204,7 +204,7 @@ static int put_event(struct json_file *file, const struct perch_export *export,
 	add_up(export, tree, index, &sums);
 	perch__json_put_object(&file->json, NULL);
 	perch__json_put_text(&file->json, "name", perch__export_event_name(export, index));
-	perch__json_put_text(&file->json, "unit", perch__export_unit(&event->attr));
+	perch__json_put_text(&file->json, "unit", perch__export_unit(event));
 	perch__json_put_integer(&file->json, "samples", sums.all.samples);
 	perch__json_put_integer(&file->json, "period", sums.all.period);
 	put_rows(file, tree, &sums);

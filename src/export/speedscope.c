@@ -67,7 +67,7 @@ static void put_track(struct json_file *file, const struct perch_export *export,
 		      const uint32_t *order, const struct perch_file_event *event, uint32_t *path)
 {
 	struct perch__json_writer *json = &file->json;
-	bool ns = !strcmp(perch__export_unit(&event->attr), "nanoseconds");
+	bool ns = !strcmp(perch__export_unit(event), "nanoseconds");
 	uint64_t total = 0;
 
 	perch__json_put_object(json, NULL);

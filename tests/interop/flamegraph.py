@@ -614,6 +614,33 @@ def check_large(browser, directory):
     check(f"# Event count (approx.): {whole}\n" in out, "the event count of perch report", out[:500])
 
 
+def check_wall_clock(browser):
+    """Time on the CPU and off the CPU in one graph, with two colors."""
+    status, _, err = result(PERCH, "record", "--off-cpu", "-o", "waits.data", "--", "./program")
+    if status or "no call chains" in err:
+        print("ok - the wall clock # skip this user has no call chains of switches")
+        return
+    write_page("waits.html", "-i", "waits.data")
+    _, out, _ = result(PERCH, "script", "-i", "waits.data", "-F", "event,period")
+    samples = [line.split() for line in out.splitlines() if line.strip()]
+    off, on = (sum(int(period) for period, event in samples if event.startswith(name)) for name in ("offcpu-time", "cpu-clock"))
+    browser.open("waits.html")
+    check(browser.run("perch.data.events[perch.state.event]") == "wall clock (cpu-clock + offcpu-time)", "the wall clock is shown first")
+    check(browser.run("[perch.weights.total, perch.tree.off[0]]") == [on + off, off], "it has both times", on, off)
+    legend = browser.run("[...document.querySelectorAll('#legend span')].map((node) => node.textContent)")
+    check(legend == ["on the CPU", "off the CPU"], "two colors", legend)
+    colors = browser.run("""[...perch.tree.total.keys()].slice(1, perch.tree.count).map((i) =>
+        [perch.tree.off[i] > perch.tree.total[i] / 2, perch.colors.of(perch.tree, i).startsWith('hsl(212')])""")
+    check(all(waits == cold for waits, cold in colors) and [False, False] in colors, "what mostly runs has a warm color", colors)
+    x, y = middle_of(browser, "schedule")
+    red, _, blue, _ = color_at(browser, x, y - 6)
+    check(blue > red + 40, "one that waits has a cold color", (red, blue))
+    for name, total in (("offcpu-time", off), ("cpu-clock", on)):
+        browser.run(f"perch.change({{ event: perch.data.events.indexOf('{name}') }})")
+        check(browser.run("perch.weights.total") == total, f"{name} alone", total)
+        check(browser.run("document.getElementById('summary').textContent").endswith("s"), f"{name} is a time")
+
+
 def check_browser(directory, data, page):
     if not chromium.find():
         print("ok - the page in Chromium # skip no chromium")
@@ -631,6 +658,7 @@ def check_browser(directory, data, page):
         ("texts", check_texts, directory),
         ("text of perch itself", check_own_text, data),
         ("differences", check_diff, directory),
+        ("the wall clock", check_wall_clock),
         ("the picture", check_svg, data),
         ("a large recording", check_large, directory),
     ]

@@ -169,14 +169,16 @@ static void put_categories(struct json_file *file)
 /* The time between two samples of the main event; 1 ms if it is unknown. */
 static uint64_t interval_of(const struct firefox *firefox)
 {
+	const struct perch_file_event *event;
 	const struct perch_attr *attr;
 
 	if (firefox->export->main_event == NO_INDEX)
 		return NS_PER_MS;
-	attr = &firefox->event[firefox->export->main_event].attr;
+	event = &firefox->event[firefox->export->main_event];
+	attr = &event->attr;
 	if (attr->freq)
 		return attr->sample_freq ? NS_PER_S / attr->sample_freq : NS_PER_MS;
-	return perch__export_unit(attr)[0] == 'n' ? attr->sample_period : NS_PER_MS;
+	return perch__export_unit(event)[0] == 'n' ? attr->sample_period : NS_PER_MS;
 }
 
 static void put_text_feature(struct firefox *firefox, const char *name, enum perch_feature feature)

@@ -88,9 +88,9 @@ static void put_samples(struct firefox *firefox, uint32_t thread)
 	const struct perch_export *export = firefox->export;
 	const struct track *track = track_of(firefox, thread);
 	struct json_file *file = &firefox->file;
-	bool clock = export->main_event != NO_INDEX &&
-		     !strcmp(perch__export_unit(&firefox->event[export->main_event].attr),
-			     "nanoseconds");
+	bool clock =
+		export->main_event != NO_INDEX &&
+		!strcmp(perch__export_unit(&firefox->event[export->main_event]), "nanoseconds");
 	const uint32_t *order;
 
 	track = track ? track : &none;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Colors of frames: by kind of function, by DSO, or by change. */
+/* Colors of frames: by kind of function, by DSO, by waiting, or by change. */
 
 const KINDS = [
 	{ kind: 0, name: 'user', hue: 35, chroma: 75 },
@@ -67,8 +67,18 @@ class Colors {
 		return `hsl(${change > 0 ? 4 : 214} ${Math.round(strength * 75)}% ${Math.round(light)}%)`;
 	}
 
+	/* The color of a node by the part of its time that is off the CPU. */
+	ofWait(off) {
+		const chroma = Math.round(15 + 60 * Math.abs(2 * off - 1));
+
+		return `hsl(${off > 0.5 ? 212 : 28} ${chroma}% ${this.dark ? 33 : 74}%)`;
+	}
+
 	of(tree, node) {
 		const key = tree.key[node];
+
+		if (this.mode === 'wait')
+			return this.ofWait(offShare(tree, node));
 
 		if (this.mode === 'change')
 			return this.ofChange(changeOf(tree, node));
@@ -77,6 +87,11 @@ class Colors {
 			this.cache.set(key, color = this.make(key));
 		return color;
 	}
+}
+
+/* Returns the part of a node's time that is off the CPU. */
+function offShare(tree, node) {
+	return tree.total[node] ? Math.min(1, tree.off[node] / tree.total[node]) : 0;
 }
 
 /* Returns the share of a node minus that in the recording to compare with. */

@@ -48,7 +48,8 @@ class Controls {
 		const comms = [...new Set(threads.comm)].sort();
 		const withTid = Array.from(threads.tid.keys()).filter((i) => threads.tid[i]);
 
-		this.fill('event', data.events.map((name, i) => [i, name]).filter(([i]) => used.has(i)));
+		this.fill('event', data.events.map((name, i) => [i, name]).filter(([i]) => used.has(i) ||
+			(data.wall && i === data.wall.event)));
 		this.fill('comm', comms.length < 2 ? [] : [['', 'all'], ...comms.map((comm) => [`=${comm}`,
 			comm])]);
 		this.fill('thread', withTid.length < 2 ? [] : [['', 'all'], ...withTid.map((i) => [i,
@@ -58,8 +59,9 @@ class Controls {
 			.map((cpu) => [cpu, cpu])]);
 		byId('measure').parentElement.hidden = Boolean(data.flags & HAS_COUNTS);
 		byId('timeline').hidden = !(data.flags & HAS_TIMES);
-		if (!data.oldTitle)
-			byId('color').querySelector('[value=change]').remove();
+		for (const [value, has] of [['change', data.oldTitle], ['wait', data.wall]])
+			if (!has)
+				byId('color').querySelector(`[value=${value}]`).remove();
 	}
 
 	/* Shows the state in the controls. */
@@ -123,6 +125,8 @@ class Controls {
 				rows.push([dso || 'unknown', colors.ofDso(dso, MIDDLE_TONE)]);
 			if (dsos.length > LEGEND_DSOS)
 				rows.push([`${formatNumber(dsos.length - LEGEND_DSOS)} more`, null]);
+		} else if (state.color === 'wait') {
+			rows.push(['on the CPU', colors.ofWait(0)], ['off the CPU', colors.ofWait(1)]);
 		} else if (state.color === 'change') {
 			rows.push(['larger share than before', colors.ofChange(0.05)],
 				['smaller share than before', colors.ofChange(-0.05)]);

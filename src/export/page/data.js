@@ -108,6 +108,20 @@ function readGroups(reader, entries, flags) {
 	return { count, first, slice, cpu, samples, period };
 }
 
+/*
+ * Adds the event "wall clock" if the data have samples of the time on the CPU and of that off the
+ * CPU. Returns the numbers of the three events; null without it.
+ */
+function addWallClock(data) {
+	const used = new Set(data.entries.event), off = data.events.indexOf('offcpu-time');
+	const on = data.events.findIndex((name, i) => data.clocks[i] && i !== off && used.has(i));
+
+	if (!used.has(off) || on < 0)
+		return null;
+	data.clocks = [...data.clocks, 1];
+	return { event: data.events.push(`wall clock (${data.events[on]} + offcpu-time)`) - 1, on, off };
+}
+
 /* Returns the tables of the block. */
 function readData(bytes) {
 	const reader = new NumberReader(bytes);
@@ -138,5 +152,6 @@ function readData(bytes) {
 	data.duration = reader.next();
 	data.slices = reader.next();
 	data.groups = readGroups(reader, data.entries, data.flags);
+	data.wall = addWallClock(data);
 	return data;
 }

@@ -5,11 +5,17 @@
  * (buildButterfly) and its lines (sumLines).
  */
 
+/* Returns whether samples of an event are among those of the selected one. */
+function isOfEvent({ wall }, event, selected) {
+	return event === selected ||
+		(wall !== null && selected === wall.event && (event === wall.on || event === wall.off));
+}
+
 /* Returns whether an entry is of the selected event, command and thread. */
 function entryFilter(data, selection) {
 	const { entries, threads } = data, { event, comm, thread } = selection;
 
-	return (i) => entries.event[i] === event &&
+	return (i) => isOfEvent(data, entries.event[i], event) &&
 		(comm === null || threads.comm[entries.thread[i]] === comm) &&
 		(thread === null || entries.old[i] || entries.thread[i] === thread);
 }
@@ -92,7 +98,7 @@ class Tree {
 
 	grow(capacity) {
 		for (const [name, type] of [['parent', Int32Array], ['key', Int32Array],
-			['self', Float64Array], ['total', Float64Array], ['old', Float64Array],
+			['self', Float64Array], ['total', Float64Array], ['old', Float64Array], ['off', Float64Array],
 			['selfSamples', Float64Array], ['samples', Float64Array]]) {
 			const array = new type(capacity);
 
@@ -157,6 +163,7 @@ class Tree {
 			total[parent[i]] += total[i];
 			samples[parent[i]] += samples[i];
 			this.old[parent[i]] += this.old[i];
+			this.off[parent[i]] += this.off[i];
 			this.size[parent[i]] += this.size[i];
 			this.firstChild[parent[i] + 1]++;
 		}

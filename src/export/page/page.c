@@ -83,7 +83,7 @@ static int add_events(struct page *page, struct perch_export *export, const stru
 	char name[256];
 
 	for (size_t i = 0; i < nr && !rc; i++) {
-		const char *unit = perch__export_unit(&events[i].attr);
+		const char *unit = perch__export_unit(&events[i]);
 
 		if (position[i] == NO_INDEX)
 			continue;

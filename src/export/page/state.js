@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What is shown, and its text in the fragment of the address, which is a link to the view. */
 
-/* The event with the most samples. */
-function mainEvent({ entries, events }) {
+/* The wall clock, or the event with the most samples. */
+function mainEvent({ entries, events, wall }) {
 	const samples = events.map(() => 0);
 
 	for (let i = 0; i < entries.count; i++)
 		if (!entries.old[i])
 			samples[entries.event[i]] += entries.samples[i];
-	return samples.reduce((main, number, i) => (number > samples[main] ? i : main), 0);
+	return wall ? wall.event :
+		samples.reduce((main, number, i) => (number > samples[main] ? i : main), 0);
 }
 
 /* Returns what is shown at first. */
@@ -17,13 +18,13 @@ function defaultState(data) {
 		event: mainEvent(data),
 		comm: null, thread: null, cpu: null, from: 0, to: data.slices, samples: false,
 		group: 'command', recursion: false, lines: false, byWeight: false, icicle: false,
-		color: data.oldTitle ? 'change' : 'kind', search: '', view: 'flame', fn: null, path: '',
+		color: data.oldTitle ? 'change' : data.wall ? 'wait' : 'kind', search: '', view: 'flame', fn: null, path: '',
 		sort: data.oldTitle ? 'change' : 'self',
 	};
 }
 
 const CHOICES = {
-	group: ['command', 'thread', 'none'], color: ['kind', 'dso', 'change'],
+	group: ['command', 'thread', 'none'], color: ['kind', 'dso', 'wait', 'change'],
 	view: ['flame', 'butterfly', 'tree'], sort: ['self', 'total', 'change', 'name'],
 };
 
@@ -62,6 +63,8 @@ function readFragment(fragment, data) {
 	if (state.view === 'butterfly' && state.fn === null)
 		state.view = 'flame';
 	if (!data.oldTitle && state.color === 'change')
+		state.color = 'kind';
+	if (!data.wall && state.color === 'wait')
 		state.color = 'kind';
 	if (!data.oldTitle && state.sort === 'change')
 		state.sort = 'self';

@@ -50,6 +50,9 @@ function describeNode(app, tree, node) {
 		formatWeight(app, tree.self[node])]);
 	if (!(data.flags & HAS_COUNTS))
 		rows.push(['Samples', formatNumber(tree.samples[node])]);
+	if (data.wall && app.state.event === data.wall.event)
+		rows.push(['Off CPU', `${formatShare(tree.off[node], tree.total[node])}, ` +
+			formatWeight(app, tree.off[node])]);
 	if (data.oldTitle)
 		rows.push(['Change', `${formatChange(changeOf(tree, node))} (was ` +
 			`${formatShare(tree.old[node], tree.sums.totalOld)})`]);

@@ -39,6 +39,7 @@ function buildTree(data, keys, weights, options) {
 	const { parent, location } = data.nodes, { node: nodeOf } = data.entries;
 	const tree = new Tree(keys), placed = new Int32Array(data.nodes.count);
 	const stamp = new Int32Array(data.nodes.count), path = [];
+	const isOff = (entry) => data.wall !== null && data.entries.event[entry] === data.wall.off;
 	let epoch = 0;
 
 	for (const [groupKey, list] of groupEntries(data, keys, weights, options.group)) {
@@ -65,6 +66,7 @@ function buildTree(data, keys, weights, options) {
 			tree.self[to] += weights.period[entry];
 			tree.selfSamples[to] += weights.samples[entry];
 			tree.old[to] += weights.old[entry];
+			tree.off[to] += isOff(entry) ? weights.period[entry] : 0;
 		}
 	}
 	return tree.finish(options.byWeight);
@@ -135,6 +137,7 @@ function buildButterfly(tree, fn, options) {
 			callers.self[node] += tree.total[i];
 			callers.selfSamples[node] += tree.samples[i];
 			callers.old[node] += tree.old[i];
+			callers.off[node] += tree.off[i];
 			to[i] = 0;
 		} else if (to[tree.parent[i]] >= 0) {
 			to[i] = place(callees, to[tree.parent[i]], tree.key[i]);
@@ -142,9 +145,10 @@ function buildButterfly(tree, fn, options) {
 		if (to[i] >= 0) {
 			callees.self[to[i]] += tree.self[i];
 			callees.selfSamples[to[i]] += tree.selfSamples[i];
-			/* totals of old are added up already: what no child has is of the node itself */
-			callees.old[to[i]] += tree.childrenOf(i).reduce(
-				(rest, child) => rest - tree.old[child], tree.old[i]);
+			/* these totals are added up already: what no child has is of the node itself */
+			for (const name of ['old', 'off'])
+				callees[name][to[i]] += tree.childrenOf(i).reduce(
+					(rest, child) => rest - tree[name][child], tree[name][i]);
 		}
 	}
 	return { callers: callers.finish(options.byWeight), callees: callees.finish(options.byWeight) };

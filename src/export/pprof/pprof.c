@@ -29,10 +29,10 @@ static int put_period(struct pprof *pprof, const struct perch_file_event *event,
 	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
 	Perch__Pprof__ValueType type = PERCH__PPROF__VALUE_TYPE__INIT;
 
-	if (event->attr.freq || !event->attr.sample_period)
+	if (event->attr.freq || !event->attr.sample_period || perch__export_is_off_cpu(event))
 		return 0;
 	type.type = perch__pprof_clean_text(pprof, name);
-	type.unit = perch__pprof_text(pprof, perch__export_unit(&event->attr));
+	type.unit = perch__pprof_text(pprof, perch__export_unit(event));
 	profile.period_type = &type;
 	profile.period = (int64_t)event->attr.sample_period;
 	return type.type < 0 || type.unit < 0 ? perch__pprof_first_error(type.type, type.unit, 0)
@@ -54,7 +54,7 @@ static int put_types(struct pprof *pprof)
 		if (pprof->position[i] == NO_INDEX)
 			continue;
 		name = perch__export_event_name(pprof->export, (uint32_t)i);
-		rc = put_type(pprof, name, perch__export_unit(&event[i].attr));
+		rc = put_type(pprof, name, perch__export_unit(&event[i]));
 		if (rc || i != pprof->export->main_event)
 			continue;
 		profile.default_sample_type = perch__pprof_clean_text(pprof, name);
