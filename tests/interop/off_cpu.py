@@ -246,8 +246,13 @@ def check_targets(work):
         done = subprocess.run([PERCH, "record", "-o", os.path.join(work, "running.data"), "--off-cpu", "-p", str(sleeper.pid), "--", "sleep",
                                "1.5"], capture_output=True, text=True, timeout=limit(60), check=False)
         samples, script = samples_of([PERCH, "script"], os.path.join(work, "running.data"))
-        check(done.returncode == 0 and max((period for tid, _, period in samples), default=0) > 0.5e9,
-              "-p: an interval that had begun before, or not ended, is there", done, script)
+        check(done.returncode == 0 and sum(period for tid, _, period in samples if tid == sleeper.pid) > 1.4e9,
+              "-p: intervals that had begun before, or not ended, are there", done, script)
+        done = subprocess.run([PERCH, "record", "-o", os.path.join(work, "running.data"), "--off-cpu", "-p", str(sleeper.pid), "--", "sleep",
+                               "0.5"], capture_output=True, text=True, timeout=limit(60), check=False)
+        samples, script = samples_of([PERCH, "script"], os.path.join(work, "running.data"))
+        check(done.returncode == 0 and sum(period for tid, _, period in samples if tid == sleeper.pid) > 0.4e9,
+              "-p: a process that waits all the time is there", done, script)
     finally:
         sleeper.kill()
         sleeper.wait()

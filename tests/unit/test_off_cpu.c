@@ -359,6 +359,30 @@ static void the_end_ends_what_is_left(void **state)
 	perch__off_cpu_clear(&intervals);
 }
 
+/* A thread that does not run and had no switch waited all the time; one that had any is known. */
+static void a_thread_without_switches_waits(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+	struct perch_off_cpu off_cpu;
+
+	(void)state;
+	perch__off_cpu_add_waiting(&intervals, PID, 9, 50 * MS);
+	assert_int_equal(intervals.nr_samples, 0); /* since when is unknown */
+	intervals.started = 10 * MS;
+	come(&intervals, 12, 11 * MS);
+	leave(&intervals, 12, 49 * MS, 0x2000);
+	intervals.nr_samples = intervals.samples.used = 0;
+	for (int i = 0; i < 2; i++) /* a target may be listed for each CPU */
+		perch__off_cpu_add_waiting(&intervals, PID, 11, 50 * MS);
+	perch__off_cpu_add_waiting(&intervals, PID, 12, 50 * MS);
+	is_one(&intervals, 40 * MS, 0);
+	finished(&intervals, 0, &off_cpu);
+	assert_int_equal(off_cpu.tid, 11);
+	assert_int_equal(off_cpu.state, PERCH_OFF_CPU_BLOCKED);
+	assert_int_equal(off_cpu.flags, PERCH_OFF_CPU_BEGAN_BEFORE | PERCH_OFF_CPU_NOT_ENDED);
+	perch__off_cpu_clear(&intervals);
+}
+
 /* A user who may not profile the kernel has SWITCH records only. */
 static void switches_without_stacks_have_times(void **state)
 {
@@ -501,6 +525,7 @@ int main(void)
 		cmocka_unit_test(an_ended_thread_is_removed),
 		cmocka_unit_test(what_began_before_is_counted_since_the_start),
 		cmocka_unit_test(the_end_ends_what_is_left),
+		cmocka_unit_test(a_thread_without_switches_waits),
 		cmocka_unit_test(switches_without_stacks_have_times),
 		cmocka_unit_test(stacks_are_copied),
 		cmocka_unit_test(all_time_is_in_samples),

@@ -36,8 +36,11 @@ static struct off_cpu_thread *find_thread(struct off_cpu_intervals *intervals, u
 static struct off_cpu_thread *get_thread(struct off_cpu_intervals *intervals, uint32_t pid,
 					 uint32_t tid)
 {
-	struct off_cpu_thread *thread = find_thread(intervals, tid);
+	struct off_cpu_thread *thread;
 
+	if (!intervals->table.seed)
+		intervals->table.seed = perch__hash_seed(intervals);
+	thread = find_thread(intervals, tid);
 	if (thread || perch__hash_reserve(&intervals->table, intervals->nr + 1))
 		return thread;
 	thread = PERCH__ARRAY_APPEND(intervals->thread, intervals->nr, intervals->capacity);
@@ -328,8 +331,6 @@ static void take_exit(struct off_cpu_intervals *intervals, const struct perch_ta
 
 void perch__off_cpu_take(struct off_cpu_intervals *intervals, const struct perch_record *record)
 {
-	if (!intervals->table.seed)
-		intervals->table.seed = perch__hash_seed(intervals);
 	if (record->sample_id.time > intervals->now)
 		intervals->now = record->sample_id.time;
 	if (record->type == PERCH_RECORD_FORK)
@@ -349,6 +350,22 @@ void perch__off_cpu_end_round(struct off_cpu_intervals *intervals)
 {
 	if (intervals->nr_sums && intervals->now - intervals->oldest_sum >= SUM_NS)
 		end_sums(intervals);
+}
+
+void perch__off_cpu_add_waiting(struct off_cpu_intervals *intervals, uint32_t pid, uint32_t tid,
+				uint64_t time)
+{
+	struct off_cpu_thread *thread = get_thread(intervals, pid, tid);
+
+	if (!thread || thread->position != OFF_CPU_UNSEEN || !intervals->started)
+		return;
+	if (time > intervals->now)
+		intervals->now = time;
+	thread->out = intervals->started;
+	thread->state = PERCH_OFF_CPU_BLOCKED;
+	thread->position = OFF_CPU_ON;
+	end_interval(intervals, thread, intervals->now,
+		     PERCH_OFF_CPU_BEGAN_BEFORE | PERCH_OFF_CPU_NOT_ENDED);
 }
 
 void perch__off_cpu_end(struct off_cpu_intervals *intervals, uint64_t time)

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The sampler of context switches, and its rounds. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "recorder/off_cpu/off_cpu.h"
 #include "recorder/pieces.h"
+
+#define RING_BYTES	(2u << 20)
+#define ALL_RINGS_BYTES (64u << 20)
 
 /* ---- opening ---- */
 
@@ -35,6 +41,24 @@ static int open_event(struct recorder_off_cpu *off_cpu, const char *name,
 	return rc;
 }
 
+/*
+ * A switch takes about 400 bytes, and a CPU may have 100,000 in a second: rings of the default size
+ * would be full after 13 ms. They are larger if this process may lock any memory; all of them
+ * together have a limit.
+ */
+static size_t ring_pages(struct perch_machine *machine)
+{
+	size_t pages = RING_BYTES / (size_t)sysconf(_SC_PAGESIZE);
+	const struct perch_cpus *cpus;
+	uint64_t capabilities;
+
+	if (perch_machine_capabilities(machine, &capabilities, NULL) < 0 ||
+	    !(capabilities >> PERCH_CAP_IPC_LOCK & 1) ||
+	    perch_machine_cpus(machine, &cpus, NULL) < 0 || cpus->nr * RING_BYTES > ALL_RINGS_BYTES)
+		return 0;
+	return pages;
+}
+
 /* A user who may not profile the kernel gets SWITCH records, which have no call chains. */
 static int open_sampler(struct recorder_off_cpu *off_cpu, const struct perch_attr *event,
 			const struct perch_event_terms *terms, const struct perch_targets *targets,
@@ -49,15 +73,35 @@ static int open_sampler(struct recorder_off_cpu *off_cpu, const struct perch_att
 	own.event.inherit_stat = 0;
 	own.event.read &= PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
 	own.tracking_event = false;
+	if (!own.ring_pages)
+		own.ring_pages = ring_pages(options->event.machine);
 	/* a switch occurs in the kernel: only its call chain can leave the kernel out */
 	own.event.exclude_callchain_kernel |= own.event.exclude_kernel;
 	own.event.exclude_kernel = 0;
 	rc = open_event(off_cpu, "context-switches", event, terms, targets, &own, err);
 	off_cpu->stacks = rc >= 0;
+	off_cpu->machine = options->event.machine;
 	if ((rc != -EACCES && rc != -EPERM) || !(own.event.may & PERCH_MAY_EXCLUDE_KERNEL))
 		return rc;
 	own.event.exclude_kernel = own.event.exclude_callchain_kernel = 1;
 	return open_event(off_cpu, "dummy", event, terms, targets, &own, err);
+}
+
+static int keep_tids(struct recorder_off_cpu *off_cpu, const struct perch_targets *targets,
+		     struct perch_error *err)
+{
+	off_cpu->tids = calloc(targets->nr + 1, sizeof(*off_cpu->tids));
+	if (!off_cpu->tids)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to record with");
+	for (size_t i = 0; i < targets->nr; i++) {
+		pid_t tid = targets->target[i].tid;
+
+		if (tid > 0)
+			off_cpu->tids[off_cpu->nr_tids++] = (uint32_t)tid;
+		off_cpu->intervals.cpu_wide |= tid < 0;
+	}
+	return 0;
 }
 
 int perch__off_cpu_open(struct recorder_off_cpu **result, const struct perch_attr *event,
@@ -85,9 +129,7 @@ int perch__off_cpu_open(struct recorder_off_cpu **result, const struct perch_att
 		return perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
 				       "off-CPU time cannot be recorded with samples of these "
 				       "fields");
-	for (size_t i = 0; i < targets->nr; i++)
-		off_cpu->intervals.cpu_wide |= targets->target[i].tid < 0;
-	return 0;
+	return keep_tids(off_cpu, targets, err);
 }
 
 void perch__off_cpu_close(struct recorder_off_cpu *off_cpu)
@@ -96,6 +138,7 @@ void perch__off_cpu_close(struct recorder_off_cpu *off_cpu)
 		return;
 	perch_sampler_close(off_cpu->sampler);
 	perch__off_cpu_clear(&off_cpu->intervals);
+	free(off_cpu->tids);
 	free(off_cpu);
 }
 
@@ -168,6 +211,29 @@ static uint64_t count_lost(struct recorder_off_cpu *off_cpu)
 
 /* ---- rounds ---- */
 
+/*
+ * A target without any switch runs all the time, or not at all. Threads that wait forever are those
+ * that a user looks for.
+ */
+static void add_waiting(struct recorder_off_cpu *off_cpu)
+{
+	for (size_t i = 0; i < off_cpu->nr_tids; i++) {
+		const char *state, *process;
+		char path[64], text[2048];
+
+		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", off_cpu->tids[i]);
+		if (perch_machine_read(off_cpu->machine, path, text, sizeof(text)) < 0)
+			continue; /* it has ended */
+		state = strstr(text, "\nState:\t");
+		process = strstr(text, "\nTgid:\t");
+		if (state && process && !strchr("RXZ", state[sizeof("\nState:\t") - 1]))
+			perch__off_cpu_add_waiting(
+				&off_cpu->intervals,
+				(uint32_t)strtoul(process + sizeof("\nTgid:\t") - 1, NULL, 10),
+				off_cpu->tids[i], off_cpu->end);
+	}
+}
+
 static void end(struct recorder_off_cpu *off_cpu)
 {
 	struct off_cpu_intervals *intervals = &off_cpu->intervals;
@@ -177,6 +243,7 @@ static void end(struct recorder_off_cpu *off_cpu)
 	off_cpu->lost = count_lost(off_cpu);
 	if (off_cpu->lost > stats.lost)
 		perch__off_cpu_add_loss(intervals, intervals->now, UINT64_MAX);
+	add_waiting(off_cpu);
 	perch__off_cpu_end(intervals, off_cpu->end);
 }
 

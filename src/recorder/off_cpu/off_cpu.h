@@ -134,6 +134,9 @@ void perch__off_cpu_take(struct off_cpu_intervals *intervals, const struct perch
 void perch__off_cpu_add_loss(struct off_cpu_intervals *intervals, uint64_t from, uint64_t to);
 /* Call this when some records were taken: sums that are old become samples. */
 void perch__off_cpu_end_round(struct off_cpu_intervals *intervals);
+/* A thread that does not run: if it had no switch, it was off the CPU all the time, up to now. */
+void perch__off_cpu_add_waiting(struct off_cpu_intervals *intervals, uint32_t pid, uint32_t tid,
+				uint64_t time);
 /* Ends all intervals at a time: nothing is recorded after it. */
 void perch__off_cpu_end(struct off_cpu_intervals *intervals, uint64_t time);
 void perch__off_cpu_clear(struct off_cpu_intervals *intervals);
@@ -146,6 +149,9 @@ struct recorder_off_cpu {
 	bool ending; /* the next round is the last one */
 	uint64_t end;
 	uint64_t lost; /* records, at the end */
+	const struct perch_machine *machine;
+	uint32_t *tids; /* of the targets */
+	size_t nr_tids;
 	struct off_cpu_intervals intervals;
 };
 
