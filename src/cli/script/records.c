@@ -30,71 +30,16 @@ static void put_clean(struct perch__output *out, const struct perch_text *text)
 	perch__output_bytes(out, "\n", 1);
 }
 
-/* True if an option asks for this type. */
-static bool is_wanted(const struct script *script, uint32_t type)
-{
-	switch (type) {
-	case PERCH_RECORD_COMM:
-	case PERCH_RECORD_FORK:
-	case PERCH_RECORD_EXIT:
-		return script->show_task;
-	case PERCH_RECORD_MMAP:
-	case PERCH_RECORD_MMAP2:
-		return script->show_mmap;
-	case PERCH_RECORD_SWITCH:
-	case PERCH_RECORD_SWITCH_CPU_WIDE:
-		return script->show_switch;
-	case PERCH_RECORD_NAMESPACES:
-		return script->show_namespace;
-	case PERCH_RECORD_LOST:
-		return script->show_lost;
-	case PERCH_RECORD_KSYMBOL:
-		return script->show_bpf || script->show_text_poke;
-	case PERCH_RECORD_BPF_EVENT:
-		return script->show_bpf;
-	case PERCH_RECORD_CGROUP:
-		return script->show_cgroup;
-	case PERCH_RECORD_TEXT_POKE:
-		return script->show_text_poke;
-	case PERCH_RECORD_FINISHED_ROUND:
-		return script->show_round;
-	}
-	return false;
-}
-
 /* ---- who and when ---- */
 
-/* The thread that the record is about; else the one that was running. */
-static void find_thread(const struct perch_record *record, uint32_t *pid, uint32_t *tid)
+/*
+ * Writes the front of a line up to the name of the record. pid, tid: the thread that the record is
+ * about, or else the one that was running.
+ */
+static int begin(struct script *script, const struct perch_record *record, uint32_t pid,
+		 uint32_t tid)
 {
-	*pid = record->sample_id.pid;
-	*tid = record->sample_id.tid;
-	switch (record->type) {
-	case PERCH_RECORD_COMM:
-		*pid = record->comm.pid;
-		*tid = record->comm.tid;
-		break;
-	case PERCH_RECORD_FORK:
-	case PERCH_RECORD_EXIT:
-		*pid = record->task.pid;
-		*tid = record->task.tid;
-		break;
-	case PERCH_RECORD_MMAP:
-	case PERCH_RECORD_MMAP2:
-		*pid = record->mmap.pid;
-		*tid = record->mmap.tid;
-		break;
-	case PERCH_RECORD_NAMESPACES:
-		*pid = record->namespaces.pid;
-		*tid = record->namespaces.tid;
-	}
-	if (*pid == UINT32_MAX && !*tid) /* mappings of the kernel */
-		*pid = 0;
-}
-
-static int put_start(struct script *script, const struct script_event *event,
-		     const struct perch_record *record)
-{
+	const struct script_event *event = script_event_of(script, record);
 	const struct perch_sample_id *id = &record->sample_id;
 	struct script_start start = { .pid = id->pid,
 				      .tid = id->tid,
@@ -103,11 +48,11 @@ static int put_start(struct script *script, const struct script_event *event,
 				      .misc = record->misc,
 				      .type = record->type };
 	const struct perch_thread *thread;
-	uint32_t pid, tid;
 
-	find_thread(record, &pid, &tid);
+	if (pid == UINT32_MAX && !tid) /* mappings of the kernel */
+		pid = 0;
 	thread = perch_processes_thread(perch_session_processes(script->session), pid, tid);
-	if (!thread)
+	if (!thread || script_queue_flush(script->queue))
 		return -ENOMEM;
 	start.comm = perch_thread_comm(thread);
 	start.comm_index = perch_thread_comm_index(thread);
@@ -121,18 +66,30 @@ static int put_start(struct script *script, const struct script_event *event,
 		&script->out,
 		script_put_start(script, event, &start,
 				 perch__output_reserve(&script->out, SCRIPT_START_BYTES)));
+	perch__output_text(&script->out, "PERF_RECORD_");
+	perch__output_text(&script->out, perch_record_name(record->type));
 	return 0;
 }
 
-/* ---- the bodies ---- */
+/* The same for a record without a thread of its own. */
+static int begin_running(struct script *script, const struct perch_record *record)
+{
+	return begin(script, record, record->sample_id.pid, record->sample_id.tid);
+}
+
+/* ---- the records: each returns 0 or -ENOMEM ---- */
 
 /* "0x1f", and "0" as printf(3) writes it. */
 #define HEX(number) (number) ? "0x" : "", number
 
-static void put_mmap(struct perch__output *out, const struct perch_record *record)
+static int put_mmap(void *context, const struct perch_record *record)
 {
+	struct script *script = context;
+	struct perch__output *out = &script->out;
 	const struct perch_mmap_record *mmap = &record->mmap;
 
+	if (begin(script, record, mmap->pid, mmap->tid))
+		return -ENOMEM;
 	put(out, " %d/%d: [%s%" PRIx64 "(%s%" PRIx64 ") @ %s%" PRIx64, (int)mmap->pid,
 	    (int)mmap->tid, HEX(mmap->start), HEX(mmap->length), HEX(mmap->page_offset));
 	if (record->type == PERCH_RECORD_MMAP) {
@@ -151,20 +108,44 @@ static void put_mmap(struct perch__output *out, const struct perch_record *recor
 		    mmap->protection & PROT_EXEC ? 'x' : '-', mmap->flags & MAP_SHARED ? 's' : 'p');
 	}
 	put_clean(out, &mmap->filename);
+	return 0;
 }
 
-static void put_comm(struct perch__output *out, const struct perch_comm_record *comm)
+static int put_comm(void *context, const struct perch_record *record)
 {
+	struct script *script = context;
+	struct perch__output *out = &script->out;
+	const struct perch_comm_record *comm = &record->comm;
+
+	if (begin(script, record, comm->pid, comm->tid))
+		return -ENOMEM;
 	perch__output_text(out, comm->exec ? " exec: " : ": ");
 	perch__output_clean(out, comm->comm.text, comm->comm.length);
 	put(out, ":%d/%d\n", (int)comm->pid, (int)comm->tid);
+	return 0;
 }
 
-static void put_namespaces(struct perch__output *out, const struct perch_record *record)
+static int put_task(void *context, const struct perch_record *record)
+{
+	struct script *script = context;
+	const struct perch_task_record *task = &record->task;
+
+	if (begin(script, record, task->pid, task->tid))
+		return -ENOMEM;
+	put(&script->out, "(%d:%d):(%d:%d)\n", (int)task->pid, (int)task->tid, (int)task->ppid,
+	    (int)task->ptid);
+	return 0;
+}
+
+static int put_namespaces(void *context, const struct perch_record *record)
 {
 	static const char *const names[] = { "net", "uts", "ipc", "pid", "user", "mnt", "cgroup" };
+	struct script *script = context;
+	struct perch__output *out = &script->out;
 	uint64_t nr = record->namespaces.nr;
 
+	if (begin(script, record, record->namespaces.pid, record->namespaces.tid))
+		return -ENOMEM;
 	put(out, " %d/%d - nr_namespaces: %" PRIu64 "\n\t\t[", (int)record->namespaces.pid,
 	    (int)record->namespaces.tid, nr);
 	for (uint64_t i = 0; i < nr; i++) {
@@ -176,18 +157,68 @@ static void put_namespaces(struct perch__output *out, const struct perch_record 
 		    link.dev, HEX(link.ino), i + 1 < nr ? ", " : "");
 	}
 	perch__output_text(out, "]\n");
+	return 0;
 }
 
-static void put_switch(struct perch__output *out, const struct perch_record *record)
+static int put_switch(void *context, const struct perch_record *record)
 {
+	struct script *script = context;
 	const struct perch_switch_record *to = &record->context_switch;
 	const char *way = !to->out ? "IN         " : to->preempt ? "OUT preempt" : "OUT        ";
 
+	if (begin_running(script, record))
+		return -ENOMEM;
 	if (record->type == PERCH_RECORD_SWITCH)
-		put(out, " %s\n", way);
+		put(&script->out, " %s\n", way);
 	else
-		put(out, " %s  %s pid/tid: %5d/%-5d\n", way, to->out ? "next" : "prev",
+		put(&script->out, " %s  %s pid/tid: %5d/%-5d\n", way, to->out ? "next" : "prev",
 		    (int)to->other_pid, (int)to->other_tid);
+	return 0;
+}
+
+static int put_lost(void *context, const struct perch_record *record)
+{
+	struct script *script = context;
+
+	if (begin_running(script, record))
+		return -ENOMEM;
+	put(&script->out, " lost %" PRIu64 "\n", record->lost.lost);
+	return 0;
+}
+
+static int put_ksymbol(void *context, const struct perch_record *record)
+{
+	struct script *script = context;
+	const struct perch_ksymbol_record *ksymbol = &record->ksymbol;
+
+	if (begin_running(script, record))
+		return -ENOMEM;
+	put(&script->out, " addr %" PRIx64 " len %u type %u flags 0x%x name ", ksymbol->address,
+	    ksymbol->length, ksymbol->type, ksymbol->flags);
+	put_clean(&script->out, &ksymbol->name);
+	return 0;
+}
+
+static int put_bpf_event(void *context, const struct perch_record *record)
+{
+	struct script *script = context;
+
+	if (begin_running(script, record))
+		return -ENOMEM;
+	put(&script->out, " type %u, flags %u, id %u\n", record->bpf.type, record->bpf.flags,
+	    record->bpf.id);
+	return 0;
+}
+
+static int put_cgroup(void *context, const struct perch_record *record)
+{
+	struct script *script = context;
+
+	if (begin_running(script, record))
+		return -ENOMEM;
+	put(&script->out, " cgroup: %" PRIu64 " ", record->cgroup.id);
+	put_clean(&script->out, &record->cgroup.path);
+	return 0;
 }
 
 static void put_code(struct perch__output *out, const char *name, const uint8_t *bytes, size_t size)
@@ -199,14 +230,18 @@ static void put_code(struct perch__output *out, const char *name, const uint8_t 
 	}
 }
 
-static void put_text_poke(struct script *script, struct perch__output *out,
-			  const struct perch_text_poke_record *poke)
+static int put_text_poke(void *context, const struct perch_record *record)
 {
+	struct script *script = context;
+	struct perch__output *out = &script->out;
+	const struct perch_text_poke_record *poke = &record->text_poke;
 	struct perch_processes *processes = perch_session_processes(script->session);
 	struct perch_thread *kernel = perch_processes_thread(processes, 0, 0);
 	const struct perch_symbol *symbol = NULL;
 	struct perch_location location = { 0 };
 
+	if (begin_running(script, record))
+		return -ENOMEM;
 	put(out, " %" PRIx64 " ", poke->address);
 	if (kernel) {
 		perch_processes_resolve(processes, kernel, PERCH_MISC_KERNEL, poke->address,
@@ -220,68 +255,48 @@ static void put_text_poke(struct script *script, struct perch__output *out,
 	put(out, " old len %u new len %u\n", poke->old_length, poke->new_length);
 	put_code(out, "Old", poke->before, poke->old_length);
 	put_code(out, "New", poke->after, poke->new_length);
+	return 0;
 }
 
-static void put_body(struct script *script, struct perch__output *out,
-		     const struct perch_record *record)
+/* The other records of perf.data are of no option. */
+static int put_round(void *context, const struct perch_record *record)
 {
-	const struct perch_ksymbol_record *ksymbol = &record->ksymbol;
+	struct script *script = context;
 
-	switch (record->type) {
-	case PERCH_RECORD_COMM:
-		put_comm(out, &record->comm);
-		break;
-	case PERCH_RECORD_FORK:
-	case PERCH_RECORD_EXIT:
-		put(out, "(%d:%d):(%d:%d)\n", (int)record->task.pid, (int)record->task.tid,
-		    (int)record->task.ppid, (int)record->task.ptid);
-		break;
-	case PERCH_RECORD_MMAP:
-	case PERCH_RECORD_MMAP2:
-		put_mmap(out, record);
-		break;
-	case PERCH_RECORD_SWITCH:
-	case PERCH_RECORD_SWITCH_CPU_WIDE:
-		put_switch(out, record);
-		break;
-	case PERCH_RECORD_NAMESPACES:
-		put_namespaces(out, record);
-		break;
-	case PERCH_RECORD_LOST:
-		put(out, " lost %" PRIu64 "\n", record->lost.lost);
-		break;
-	case PERCH_RECORD_KSYMBOL:
-		put(out, " addr %" PRIx64 " len %u type %u flags 0x%x name ", ksymbol->address,
-		    ksymbol->length, ksymbol->type, ksymbol->flags);
-		put_clean(out, &ksymbol->name);
-		break;
-	case PERCH_RECORD_BPF_EVENT:
-		put(out, " type %u, flags %u, id %u\n", record->bpf.type, record->bpf.flags,
-		    record->bpf.id);
-		break;
-	case PERCH_RECORD_CGROUP:
-		put(out, " cgroup: %" PRIu64 " ", record->cgroup.id);
-		put_clean(out, &record->cgroup.path);
-		break;
-	case PERCH_RECORD_TEXT_POKE:
-		put_text_poke(script, out, &record->text_poke);
-		break;
-	default:
-		perch__output_bytes(out, "\n", 1);
-	}
-}
-
-int script_put_record(struct script *script, const struct perch_record *record)
-{
-	if (!is_wanted(script, record->type))
+	if (record->type != PERCH_RECORD_FINISHED_ROUND)
 		return 0;
 	if (script_queue_flush(script->queue))
 		return -ENOMEM;
-	if (record->type < PERCH_RECORD_HEADER_ATTR &&
-	    put_start(script, script_event_of(script, record), record))
-		return -ENOMEM;
 	perch__output_text(&script->out, "PERF_RECORD_");
 	perch__output_text(&script->out, perch_record_name(record->type));
-	put_body(script, &script->out, record);
+	perch__output_bytes(&script->out, "\n", 1);
 	return 0;
+}
+
+/* ---- which are printed ---- */
+
+bool script_choose_records(struct script *script)
+{
+	static const struct perch_visitor none;
+	struct perch_visitor *chosen = &script->records;
+
+	if (script->show_task) {
+		chosen->comm = put_comm;
+		chosen->fork = chosen->exit = put_task;
+	}
+	if (script->show_bpf) {
+		chosen->ksymbol = put_ksymbol;
+		chosen->bpf_event = put_bpf_event;
+	}
+	if (script->show_text_poke) {
+		chosen->ksymbol = put_ksymbol;
+		chosen->text_poke = put_text_poke;
+	}
+	chosen->mmap = script->show_mmap ? put_mmap : NULL;
+	chosen->context_switch = script->show_switch ? put_switch : NULL;
+	chosen->namespaces = script->show_namespace ? put_namespaces : NULL;
+	chosen->lost = script->show_lost ? put_lost : NULL;
+	chosen->cgroup = script->show_cgroup ? put_cgroup : NULL;
+	chosen->file = script->show_round ? put_round : NULL;
+	return memcmp(chosen, &none, sizeof(none));
 }

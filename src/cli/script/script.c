@@ -52,7 +52,7 @@ static int put_record(struct script *script, const struct perch_record *record,
 	if (rc > 0 && record->type == PERCH_RECORD_SAMPLE)
 		return put_sample(script, record, err);
 	if (rc > 0)
-		rc = script_put_record(script, record);
+		rc = perch_record_visit(record, &script->records, script);
 	return rc < 0 ? no_memory(err) : 0;
 }
 
@@ -168,9 +168,7 @@ static int dump(struct script *script)
 
 static int check_options(const struct script *script)
 {
-	if (script->json && (script->show_task || script->show_mmap || script->show_switch ||
-			     script->show_namespace || script->show_lost || script->show_round ||
-			     script->show_bpf || script->show_cgroup || script->show_text_poke))
+	if (script->json && script->show_records)
 		return cli_usage_error(SCRIPT_COMMAND, "-j prints samples; perch dump --json has "
 						       "the other records");
 	if (script->filter.options.symbols_size && !script->filter.options.symbols)
@@ -193,6 +191,7 @@ static int print_samples(struct script *script)
 	int status = cli_input_open(&script->input);
 	bool threads;
 
+	script->show_records = script_choose_records(script);
 	if (!status)
 		status = check_options(script);
 	if (!status)
@@ -209,10 +208,6 @@ static int print_samples(struct script *script)
 	script->arch = perch_reader_arch(perch_session_reader(script->session));
 	if (script->arch == PERCH_ARCH_UNKNOWN)
 		script->arch = perch_arch_here();
-	script->show_records = !script->json &&
-			       (script->show_task || script->show_mmap || script->show_switch ||
-				script->show_namespace || script->show_lost || script->show_round ||
-				script->show_bpf || script->show_cgroup || script->show_text_poke);
 	/* on a terminal, messages stay between the samples where they are without a thread */
 	threads = !script->per_event_dump && !isatty(STDOUT_FILENO) && perch__has_several_cpus();
 	script->queue = script_queue_new(script, threads);

@@ -161,7 +161,8 @@ struct script {
 	struct script_queue *queue;
 	struct script_event *event;
 	size_t nr_events;
-	bool show_records; /* an option --show-... */
+	bool show_records;	      /* an option --show-... */
+	struct perch_visitor records; /* by type, what prints a record: 0 or -ENOMEM */
 	struct script_lines *lines[SCRIPT_NR_TYPES];
 	/* by DSO: its path, NULL until it is needed */
 	char **dso;
@@ -327,8 +328,8 @@ bool script_queue_has_output(const struct script_queue *queue);
 /* Writes the fields of a tracepoint. Returns 0 or -ENOMEM. */
 int script_put_trace(struct script *script, const struct script_event *event,
 		     const struct perch_record *record);
-/* Prints a record if an option asks for its type. Returns 0 or -ENOMEM. */
-int script_put_record(struct script *script, const struct perch_record *record);
+/* Sets script->records. Returns true if an option asks for a type of records. */
+bool script_choose_records(struct script *script);
 /* Returns 0 or -ENOMEM. */
 int script_put_json(struct script *script, const struct perch_session_sample *sample);
 
