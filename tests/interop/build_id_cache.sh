@@ -94,41 +94,63 @@ names "$PERCH" no.data >log
 ! grep -q 'space::' other.out && grep -q 'replaced since the recording' log
 report $? "without the cache, the report says that the program was replaced"
 
-# a file that is gone before the recording ends, and has no build id for the cache
-build gone removed -Wl,--build-id=none
-"$PERCH" record -e cpu-clock:u -o gone.data -- sh -c 'timeout 0.3 ./removed & sleep 0.1; rm removed; wait' 2>log
+# a file that is gone before the recording ends, and has no build id for the cache: the program removes it
+cat >remove.h <<END
+#include <unistd.h>
+static struct remove { remove() { unlink("removed"); } } at_start;
+END
+build gone removed -Wl,--build-id=none -include ./remove.h
+"$PERCH" record -e cpu-clock:u -o gone.data -- ./removed 2>log
 [ $? -eq 0 ] && grep -q "1 sampled file is not in the build id cache, names may be missing: $work/removed: " log
 report $? "record says that a file cannot be added to the cache"
 "$PERCH" buildid-cache -a gone.data 2>log && grep -q "^perch buildid-cache: 1 sampled file is not in the build id cache" log
 report $? "so does buildid-cache -a"
 ! grep -q "end of the recording" log && grep -q "Report with --symfs and a directory of copies" log
 report $? "its remedy is not one of the time of recording"
-build gone removed -Wl,--build-id=none
-record gone.data sh -c 'timeout 0.3 ./removed & sleep 0.1; rm removed; wait'
+build gone removed -Wl,--build-id=none -include ./remove.h
+record gone.data ./removed
 cp record.err log
 [ ! -s log ]
 report $? "record -q does not"
-# a file that was there when its mapping was read
+# a file that was there when its mapping was read: then the recording has its name
 cat >long.cc <<'END'
 #include <ctime>
+#include <unistd.h>
 volatile unsigned long count;
 __attribute__((noinline)) void first() { for (int i = 0; i < 1000000; i++) count = count + i; }
-int main() { for (time_t end = time(0) + 6; time(0) < end;) first(); }
+/* some seconds, or until its file is gone and some samples longer */
+int main(int, char **argv)
+{
+	for (time_t end = time(0) + 6; time(0) < end && !access(argv[0], F_OK);) first();
+	for (int i = 0; i < 100; i++) first();
+}
 END
+cat >when_read <<END
+#!/bin/sh
+# when_read FILE NAME COMMAND...: runs the command when the recording has the name
+for _ in \$(seq $((600 * slowness))); do
+	grep -qaF "\$2" "\$1" 2>/dev/null && break
+	sleep 0.1
+done
+shift 2
+exec "\$@"
+END
+chmod 755 when_read
 g++ -O1 -static -Wl,--build-id -o replaced long.cc && sed -i s/first/second/ long.cc && g++ -O1 -static -Wl,--build-id -o later long.cc
 mkdir pinned_home
 HOME=$work/pinned_home
 for mmap in "" --buildid-mmap --no-buildid-mmap; do
 	cp replaced running
-	# shellcheck disable=SC2086
-	record kept.data $mmap sh -c './running & sleep 2; rm running; wait'
+	# shellcheck disable=SC2016,SC2086
+	record kept.data $mmap sh -c './running & ./when_read kept.data "$PWD/running" rm running; wait'
 	cp record.err log
 	[ ! -s log ] && has first names "$PERCH" kept.data
 	report $? "${mmap:-default}: record adds a file that is deleted before it ends"
 	"$PERCH" buildid-cache -P
 done
 cp replaced running
-record kept.data sh -c './running & sleep 2; mv later running; ./running; wait'
+# shellcheck disable=SC2016
+record kept.data sh -c './running & ./when_read kept.data "$PWD/running" mv later running; ./running; wait'
 cp record.err log
 [ ! -s log ] && has first names "$PERCH" kept.data && has second names "$PERCH" kept.data
 report $? "record adds a file that is replaced before it ends, and the new one"
@@ -144,7 +166,7 @@ if [ "$(id -u)" -eq 0 ]; then
 		# recorders of all CPUs, in other tests, open each file for a moment
 		# shellcheck disable=SC2016
 		"$PERCH" record -e cpu-clock:u -o kept.data -- unshare -m sh -c 'mount -t tmpfs none mounted && cp replaced mounted/program &&
-			mounted/program && until umount mounted; do [ $((i = i + 1)) -lt 10 ] || exit 1; sleep 0.2; done' 2>log && grep -q "1 sampled file is not in the build id cache.* $work/mounted/program: " log
+			mounted/program && until umount mounted; do [ $((i = i + 1)) -lt 100 ] || exit 1; sleep 0.2; done' 2>log && grep -q "1 sampled file is not in the build id cache.* $work/mounted/program: " log
 		report $? "record does not keep what is mounted during the recording"
 		record kept.data unshare -m chroot other_root /program
 		cp record.err log
@@ -249,7 +271,7 @@ if mount -t tmpfs none early 2>/dev/null; then
 	# recorders of all CPUs, in other tests, open each file for a moment
 	# shellcheck disable=SC2016
 	record mounted.data sh -c 'for i in $(seq 40); do early/both; done
-		until umount early; do [ $((j = j + 1)) -lt 20 ] || exit 1; sleep 0.2; done'
+		until umount early; do [ $((j = j + 1)) -lt 100 ] || exit 1; sleep 0.2; done'
 	code=$?
 	umount early 2>/dev/null
 	[ $code -eq 0 ] && has "space::twice" names "$PERCH" mounted.data

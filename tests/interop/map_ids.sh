@@ -39,18 +39,30 @@ int main(int argc, char **argv)
 		_exit(1);
 	}
 	wait(NULL);
-	sleep(3);
+	sleep(SECONDS);
 	return 0;
 }
 END
 build() { # function, file
-	gcc -O1 -static -Wl,--build-id -DNAME="$1" -o "$2" program.c
+	gcc -O1 -static -Wl,--build-id -DNAME="$1" -DSECONDS=$((2 * slowness)) -o "$2" program.c
 }
 for name in first second parent inner memory gone; do
 	build in_$name $name || { echo "skipped: gcc -static does not work here"; exit 77; }
 done
 id_of() { readelf -n "$1" | sed -n 's/.*Build ID: //p'; }
+# when_read NAME COMMAND...: runs the command when the recorder has read the record of a mapping
+cat >when_read <<END
+#!/bin/sh
+for _ in \$(seq $((600 * slowness))); do
+	grep -qaF "\$1" data 2>/dev/null && break
+	sleep 0.1
+done
+shift
+exec "\$@"
+END
+chmod 755 when_read
 record() { # command
+	rm -f data
 	"$PERCH" record -N -a -e cpu-clock:u -o data -- "$@" >/dev/null 2>record.err
 }
 # The build ids of the mappings of a path, or - for a mapping without one. perch dump prints ids only if the record has them.
@@ -70,12 +82,14 @@ has_ids() { # path, files of which it has the build ids
 }
 
 cp first replaced
-try "a program is deleted and replaced while all CPUs are recorded" record sh -c './replaced 0.2; sleep 1.5; rm replaced; cp second replaced; ./replaced 0.2; sleep 0.1'
+# shellcheck disable=SC2016
+try "a program is deleted and replaced while all CPUs are recorded" record sh -c './replaced 0.2; ./when_read "$PWD/replaced" rm replaced; cp second replaced; ./replaced 0.2; sleep 0.1'
 try "a replaced program has both build ids" has_ids "$work/replaced" first second
 try "a program ends at once" record sh -c './gone 0.01'
 try "a program that ended at once has its build id" has_ids "$work/gone" gone
 cp first short
-try "a program ends and is deleted" record sh -c './short 0.3; sleep 1.5; rm short'
+# shellcheck disable=SC2016
+try "a program ends and is deleted" record sh -c './short 0.3; ./when_read "$PWD/short" rm short'
 try "a program that was deleted after its record was read has its build id" has_ids "$work/short" first
 cat >run_memory.py <<'END'
 import os, sys

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 from cases import limit, why_no_breakpoints
 import peer
@@ -226,9 +225,14 @@ def build_ids_of_the_kernel(directory):
             return f"record {' '.join(arguments)}: the attr has build_id: {not wanted}"
     top = subprocess.Popen([PERCH, "top", "-vv", "--stdio", "-e", "cpu-clock", "-d", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            text=True, errors="replace")
-    time.sleep(0.5)
+    text = ""
+    for line in top.stdout:     # up to its first table, or its end
+        text += line
+        if re.match(r"# \d\d:\d\d:\d\d ", line):
+            break
     top.send_signal(signal.SIGINT)
-    attrs = blocks(top.communicate(timeout=limit(60))[0].partition("sys_perf_event_open failed")[0])
+    top.communicate(timeout=limit(60))
+    attrs = blocks(text.partition("sys_perf_event_open failed")[0])
     if not attrs or any("build_id" in attr for attr in attrs):
         return "top: the attr has build_id" if attrs else "top: no events"
     return None

@@ -165,20 +165,29 @@ def check_slow_reader():
         stop(process)
 
 
+def first_is_replaced(*words):
+    """The tables of a program whose second function has replaced the first one: before, when it is most of it, and later."""
+    busy = start()
+    top = Top("-d", "1", *EVENT, *words, "-p", str(busy.pid))
+    tables = [top.table(lambda lines: share(lines, "first_loop") > 0)]
+    busy.send_signal(signal.SIGUSR1)
+    tables.append(top.table(lambda lines: share(lines, "second_loop") > 60))
+    tables.append(top.table(lambda lines: share(lines, "first_loop") < 5))
+    top.end()
+    stop(busy)
+    return tables, [share(table, "first_loop") for table in tables]
+
+
 def check_decay():
     for words, name in (((), "samples decay"), (("-z",), "-z shows the last interval")):
-        busy = start()
-        top = Top("-d", "1", *EVENT, *words, "-p", str(busy.pid))
-        lines = top.table(lambda lines: share(lines, "first_loop") > 0)
-        check(share(lines, "first_loop") > 80, name + ": the first function", "\n".join(lines))
-        busy.send_signal(signal.SIGUSR1)
-        lines = top.table(lambda lines: share(lines, "second_loop") > 60)
-        first = share(lines, "first_loop")
-        check(first < 40 and (words or first > 5), name + ": the second function replaces it", "\n".join(lines))
-        lines = top.table(lambda lines: share(lines, "first_loop") < 5)
-        check(share(lines, "first_loop") < 5, name + ": the first one vanishes", "\n".join(lines))
-        top.end()
-        stop(busy)
+        # an interval with little CPU time for the program, on a busy machine, has decayed soon
+        for _ in range(5):
+            tables, first = first_is_replaced(*words)
+            if words or first[1] > 5:
+                break
+        check(first[0] > 80, name + ": the first function", "\n".join(tables[0]))
+        check(first[1] < 40 and (words or first[1] > 5), name + ": the second function replaces it", "\n".join(tables[1]))
+        check(first[2] < 5, name + ": the first one vanishes", "\n".join(tables[2]))
 
 
 def check_system():
