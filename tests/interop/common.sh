@@ -10,9 +10,8 @@ peers=$work
 . "$PERCH_SOURCE_ROOT/tests/peer.sh"
 status=0
 
-# Limits are multiplied by this: how many times slower than other machines this one is, rounded up.
-slowness=${PERCH_HOST_SLOWNESS:-$("$PERCH_BUILD_ROOT/tests/host" slowness)}
-slowness=$((${slowness%.*} + 1))
+# shellcheck source=tests/slowness.sh
+. "$PERCH_SOURCE_ROOT/tests/slowness.sh"
 
 shown=$work/log # what report() prints if a check failed
 

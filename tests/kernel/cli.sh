@@ -1,19 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Errors of users: a message on stderr, nothing on stdout, the right exit status.
-set -u
-perch=${PERCH:?is not set: the perch command to test}
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-chmod 755 "$dir"
-cd "$dir" || exit 1
-peers=$dir
-# shellcheck source=tests/peer.sh
-. "$(dirname "$(realpath "$0")")/../peer.sh"
+# shellcheck source=tests/kernel/common.bash
+. "$(dirname "$(realpath "$0")")/common.bash"
 status=0
-# Limits are multiplied by this: how many times slower than other machines this one is, rounded up.
-slowness=${PERCH_HOST_SLOWNESS:-$("${PERCH_BUILD_ROOT:?}/tests/host" slowness)}
-slowness=$((${slowness%.*} + 1))
 
 not_ok() {
 	echo "not ok - $1"

@@ -10,9 +10,8 @@ peers=$dir
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../peer.sh"
 failed=0
 
-# Limits are multiplied by this: how many times slower than other machines this one is, rounded up.
-slowness=${PERCH_HOST_SLOWNESS:-$("${PERCH_BUILD_ROOT:?}/tests/host" slowness)}
-slowness=$((${slowness%.*} + 1))
+# shellcheck source=tests/slowness.sh
+. "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../slowness.sh"
 
 clean() {
 	:
