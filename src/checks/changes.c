@@ -98,13 +98,13 @@ static bool format_level_change(struct perch_checks *checks, long level, char *t
 	contained = !perch_machine_sandbox(checks->machine, &sandbox, NULL) &&
 		    (sandbox.container[0] || sandbox.user_namespace == 1);
 	snprintf(text, size,
-		 "as root%s, for all users: sysctl kernel.perf_event_paranoid=%ld (currently %ld)",
-		 contained ? " outside the container" : "", level, now);
+		 "as root%s, for all users, instead of %ld: sysctl kernel.perf_event_paranoid=%ld",
+		 contained ? " outside the container" : "", now, level);
 	if (contained && !sandbox.container[0])
 		snprintf(text, size,
-			 "as root outside the user namespace, for all users: sysctl "
-			 "kernel.perf_event_paranoid=%ld (currently %ld)",
-			 level, now);
+			 "as root outside the user namespace, for all users, instead of %ld: "
+			 "sysctl kernel.perf_event_paranoid=%ld",
+			 now, level);
 	return true;
 }
 

@@ -141,12 +141,25 @@ static bool ends_with(const struct strace_text *text, const char *word)
 	       !memcmp(text->end - length, word, length);
 }
 
+/* Whether a ')' and spaces are before a "= ": other texts have names and parentheses, too. */
+static bool has_result(struct strace_text text)
+{
+	while (text.at < text.end)
+		if (*text.at++ == ')' && text.at < text.end && *text.at == ' ') {
+			strace_skip_spaces(&text);
+			if (strace_accept(&text, "= "))
+				return true;
+		}
+	return false;
+}
+
 /* "name(arguments) = result" */
 static bool parse_whole(struct strace_log *log, pid_t thread, struct strace_text text)
 {
 	struct strace_token name = strace_read_identifier(&text);
+	bool relevant = strace_is_relevant(&name);
 
-	if (!name.length || !strace_accept(&text, "("))
+	if (!name.length || !strace_accept(&text, "(") || (!relevant && !has_result(text)))
 		return false;
 	log->is_strace = log->has_calls = true;
 	return strace_parse_syscall(log, thread, &name, text);

@@ -204,7 +204,9 @@ def usage():
                f"{run.returncode} {run.stderr}")
     missing = subprocess.run([PERCH, "explain", "--strace", "/proc/none"], capture_output=True, text=True, check=False)
     check(missing.returncode == 1 and "No such file" in missing.stderr, "a missing log", missing.stderr)
-    for text in ("", "root:x:0:0:root:/root:/bin/bash\n" * 3):
+    # not even a text with names and parentheses, as that of a program
+    for text in ("", "root:x:0:0:root:/root:/bin/bash\n" * 3, "#include <stdio.h>\nint main(void)\n{\nputs(\"= 1\");\nreturn f(2);\n}\n",
+                 "check(a, b) : c\nexit (1) means\nfree(memory);\n"):
         other = subprocess.run([PERCH, "explain", "--strace", "-"], input=text, capture_output=True, text=True, check=False)
         check(other.returncode == 1 and "is not a log of strace" in other.stderr and "0 calls" not in other.stderr,
                "a file that is not a log of strace", str(other.returncode), other.stderr)

@@ -134,6 +134,8 @@ kernel() {
 rights() {
 	[ "$(grep -o 'setcap cap_[a-z_,]*+ep' json | sort -u | wc -l)" -le 1 ]
 	report $? "all setcap commands are the same" "$(grep -o 'setcap cap_[a-z_,]*+ep' json | sort -u | tr '\n' ';')"
+	! grep '"change": .*=[-0-9]* (' json > line
+	report $? "a command that sets a value can be copied to the end" "$(cat line)"
 	local effective cap
 	value_has paranoid "$(number perf_event_paranoid)" "the sysctl"
 	effective=$("$as" awk '/^CapEff/ { print $2 }' /proc/self/status)
@@ -205,8 +207,17 @@ system() {
 	"$as" grep -q '\[vdso\]' /proc/self/maps && value_has vdso mapped "/proc/self/maps"
 }
 
+# README.md has a part of what an ordinary user sees where the sysctl has its default, with "..." for the rest of a line.
+readme() {
+	in_user_space && [ "$(number perf_event_paranoid)" = 2 ] && [ "${value[container]-}" = "none found" ] && release_is 5.8 || return
+	sed -n '/^\$ perch doctor$/,/^```$/{//!s/ *\(\.\.\.\)*$//p}' "${PERCH_SOURCE_ROOT:?}/README.md" > excerpt
+	[ "$(wc -l < excerpt)" -ge 5 ] && [ "$(while IFS= read -r line; do grep -cF -m 1 -- "$line" text; done < excerpt | sort -u)" = 1 ]
+	report $? "README.md has what is printed" "$(while IFS= read -r line; do grep -qF -- "$line" text || echo "$line"; done < excerpt)"
+}
+
 all() {
 	run_doctor "$1"
+	[ "$1" != nobody ] || readme
 	events
 	probes
 	kernel
