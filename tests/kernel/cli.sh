@@ -64,7 +64,7 @@ for word in x frobnicate kbm kmen "$(printf 'explain%0500d' 1)" ''; do
 	refused "no command is similar to '${word:0:10}'" 2 "unknown command '[^']*'\. 'perch help'" "$perch" "$word"
 done
 refused 'a command of perf' 2 "unknown command 'inject': 'perch report' reads" "$perch" inject
-refused 'a letter of perf' 2 "unknown option '-z': recordings are not compressed" "$perch" record -z true
+refused 'a letter of perf' 2 "unknown option '-S': AUX areas are not recorded" "$perch" record -S true
 refused 'an option of perf' 2 "unknown option '--objdump': instructions are decoded by" "$perch" report --objdump=objdump
 refused 'an option of perf top' 2 "unknown option '--all-cgroups': 'perch record --all-cgroups' and" "$perch" top --all-cgroups
 refused 'an option of perf stat' 2 "unknown option '--topdown': perch has no tables" "$perch" stat --topdown true
