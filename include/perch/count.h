@@ -520,6 +520,19 @@ PERCH_API int perch_set_enable(struct perch_set *set, struct perch_error *err);
  * errno. */
 PERCH_API int perch_set_disable(struct perch_set *set, struct perch_error *err);
 
+/**
+ * Enables or disables one event on all targets. The members of a group count only while its leader
+ * is enabled, too.
+ *
+ * @param set       the set
+ * @param event     index of the event
+ * @param enable    true: enable it
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_set_control(struct perch_set *set, size_t event, bool enable,
+				struct perch_error *err);
+
 /** Resets the values and times of all events, see perch_counter_reset(). Returns 0 or a negative
  * errno. */
 PERCH_API int perch_set_reset(struct perch_set *set, struct perch_error *err);

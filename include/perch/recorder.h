@@ -33,6 +33,7 @@
 #ifndef PERCH_RECORDER_H
 #define PERCH_RECORDER_H
 
+#include <perch/channel.h>
 #include <perch/file.h>
 #include <perch/off_cpu.h>
 #include <perch/sampler.h>
@@ -352,6 +353,22 @@ PERCH_API int perch_recorder_start(struct perch_recorder *recorder, struct perch
  *         failed, and what could not be written is counted in the statistics
  */
 PERCH_API ssize_t perch_recorder_write(struct perch_recorder *recorder, struct perch_error *err);
+
+/**
+ * Carries out the commands enable, disable and ping of a channel (perch/channel.h); the others are
+ * those of the program. The tracking event stays enabled, so mappings and names are recorded while
+ * the samples are disabled; set .sampler.tracking_event for this.
+ *
+ * @param recorder  the recorder
+ * @param request   the command
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOENT      no event has this name
+ * @retval -EOPNOTSUPP  the command is another one
+ */
+PERCH_API int perch_recorder_control(struct perch_recorder *recorder,
+				     const struct perch_channel_request *request,
+				     struct perch_error *err);
 
 /**
  * Disables the events, and writes what the rings still have. After a failure nothing is written:

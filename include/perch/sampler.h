@@ -188,6 +188,21 @@ PERCH_API int perch_sampler_enable(struct perch_sampler *sampler, struct perch_e
 PERCH_API int perch_sampler_disable(struct perch_sampler *sampler, struct perch_error *err);
 
 /**
+ * Enables or disables one event on all targets. The members of a group count only while its leader
+ * is enabled, too. The tracking event is enabled before the first one, and stays enabled. For
+ * threads that are added later, the last call of perch_sampler_enable() or perch_sampler_disable()
+ * counts.
+ *
+ * @param sampler   the sampler
+ * @param event     index of the event
+ * @param enable    true: enable it
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_sampler_control(struct perch_sampler *sampler, size_t event, bool enable,
+				    struct perch_error *err);
+
+/**
  * Adds a thread to a running sampler, with the events that have no list in .event_targets.
  *
  * Its events are opened on the CPUs of the sampler and write into their rings; with .per_thread the

@@ -193,6 +193,26 @@ int perch_set_disable(struct perch_set *set, struct perch_error *err)
 	return control_leaders(set, PERCH_IOC_DISABLE, 0, err);
 }
 
+int perch_set_control(struct perch_set *set, size_t event, bool enable, struct perch_error *err)
+{
+	unsigned long request = enable ? PERCH_IOC_ENABLE : PERCH_IOC_DISABLE;
+	int rc = check_fork(set, err);
+
+	if (!rc && event >= set->nr_events)
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no event has the index %zu",
+				     event);
+	for (size_t i = 0; !rc && i < set->nr_targets; i++) {
+		int fd = perch__fd_at(set, event, i);
+
+		rc = fd < 0 ? 0 : perch__control(set->calls, fd, request, 0);
+		if (!rc)
+			continue;
+		perch__control_error(-rc, request, NULL, err);
+		rc = perch__set_prefix_error(set, event, i, err, rc);
+	}
+	return rc;
+}
+
 /* The kernel does not reset the times: later reads subtract the current times. */
 static int update_base(struct perch_set *set, struct perch_count *counts, struct perch_error *err)
 {

@@ -27,6 +27,7 @@
  *	maps.c		records that describe the recording
  *	output.c	a file, a pipe or a function
  *	durable.c	the file -> its disk, while it grows
+ *	channel.c	commands of other programs (perch/channel.h)
  *	wall_clock.c	a moment by the wall clock and by that of the samples
  */
 #ifndef PERCH_RECORDER_INTERNAL_H

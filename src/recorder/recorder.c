@@ -328,6 +328,34 @@ ssize_t perch_recorder_write(struct perch_recorder *recorder, struct perch_error
 	return rc;
 }
 
+int perch_recorder_control(struct perch_recorder *recorder,
+			   const struct perch_channel_request *request, struct perch_error *err)
+{
+	bool enable = request->command == PERCH_CHANNEL_ENABLE, found = false;
+	char clean[80];
+	int rc = 0;
+
+	if (request->command == PERCH_CHANNEL_PING)
+		return 0;
+	if (!enable && request->command != PERCH_CHANNEL_DISABLE)
+		return perch_error_set(err, EOPNOTSUPP, PERCH_ERROR_USAGE,
+				       "the recorder has no such command");
+	if (enable && !request->event)
+		return perch_recorder_enable(recorder, err);
+	if (!request->event && recorder->off_cpu)
+		rc = perch_sampler_disable(recorder->off_cpu->sampler, err);
+	for (size_t i = 0; rc >= 0 && i < recorder->nr_own_events; i++) {
+		if (request->event && strcmp(request->event, recorder->events[i].name) != 0)
+			continue;
+		rc = perch_sampler_control(recorder->sampler, i, enable, err);
+		found = true;
+	}
+	if (found || !request->event)
+		return rc;
+	perch_clean_text(request->event, clean, sizeof(clean));
+	return perch_error_set(err, ENOENT, PERCH_ERROR_USAGE, "no event '%s' is recorded", clean);
+}
+
 int perch_recorder_stop(struct perch_recorder *recorder, struct perch_error *err)
 {
 	ssize_t rc = perch__recorder_check_fork(recorder, err);

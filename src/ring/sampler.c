@@ -11,17 +11,14 @@ int perch__sampler_fork_error(struct perch_error *err)
 	return PERCH__FORK_ERROR(err, "the sampler");
 }
 
-/* Only leaders: their members follow them. */
-static int control_some(struct perch_sampler *sampler, bool tracking, bool enable,
-			struct perch_error *err)
+/* An event on all targets. */
+static int control_event(struct perch_sampler *sampler, size_t index, bool enable,
+			 struct perch_error *err)
 {
-	for (size_t i = 0; i < sampler->nr_fds; i++) {
-		size_t index = i % sampler->nr_events;
+	for (size_t i = index; i < sampler->nr_fds; i += sampler->nr_events) {
 		int rc;
 
-		if (sampler->fds[i] < 0 || sampler->events[index].leader != (int)index ||
-		    perch__is_tracking_event(sampler, index) != tracking ||
-		    sampler->targets[i / sampler->nr_events].removed)
+		if (sampler->fds[i] < 0 || sampler->targets[i / sampler->nr_events].removed)
 			continue;
 		rc = enable ? perch_event_enable(sampler->fds[i], false, sampler->machine, err)
 			    : perch_event_disable(sampler->fds[i], false, sampler->machine, err);
@@ -31,6 +28,19 @@ static int control_some(struct perch_sampler *sampler, bool tracking, bool enabl
 		}
 	}
 	return 0;
+}
+
+/* Only leaders: their members follow them. */
+static int control_some(struct perch_sampler *sampler, bool tracking, bool enable,
+			struct perch_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc >= 0 && i < sampler->nr_events; i++)
+		if (sampler->events[i].leader == (int)i &&
+		    perch__is_tracking_event(sampler, i) == tracking)
+			rc = control_event(sampler, i, enable, err);
+	return rc;
 }
 
 /* The tracking event is enabled on all CPUs as long as another event is on any. */
@@ -62,6 +72,22 @@ int perch_sampler_disable(struct perch_sampler *sampler, struct perch_error *err
 		sampler->enabled = sampler->tracking = false;
 	perch__sampler_begin_round(sampler);
 	return rc;
+}
+
+int perch_sampler_control(struct perch_sampler *sampler, size_t event, bool enable,
+			  struct perch_error *err)
+{
+	int rc = perch__sampler_check_fork(sampler, err);
+
+	if (rc >= 0 && event >= sampler->nr_events)
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no event has the index %zu",
+				     event);
+	if (rc >= 0 && enable && !sampler->tracking)
+		rc = control_some(sampler, true, true, err);
+	if (rc < 0)
+		return rc;
+	sampler->tracking |= enable;
+	return control_event(sampler, event, enable, err);
 }
 
 size_t perch_sampler_rings(const struct perch_sampler *sampler)

@@ -25,7 +25,7 @@ COMMANDS = ["record", "stat", "top", "report", "script", "annotate", "diff", "ev
 OTHERS = {
     "record": "-A -f -l --append --force --bpf-aux-pause --pfm-events --off-cpu --off-cpu-thresh --setup-filter --latency --inherit --group",
     "stat": "--record-tpebs --tpebs-mode -b -H --hybrid-merge --bpf-attr-map --no-affinity --pfm-events --inherit --iostat",
-    "top": "-D -W --group-sort-idx --inherit --source --no-bpf-event --data-type --control --pfm-events",
+    "top": "-D -W --group-sort-idx --inherit --source --no-bpf-event --data-type --pfm-events",
     "report": "--unwind-style --skip-empty",
     "script": "--unwind-style",
     "annotate": "--skip-empty",

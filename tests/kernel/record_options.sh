@@ -490,7 +490,7 @@ attr() {
 report $? "-t records no new threads and children, --inherit does"
 record -e cpu-clock --buildid --buildid-cache --bpf-event --samples -- true
 report $? "positive forms of options that begin with --no-"
-for option in -S --affinity --control --exclude-perf --group --kcore --no-buffering --synth --timestamp-filename --vmlinux; do
+for option in -S --affinity --exclude-perf --group --kcore --no-buffering --synth --timestamp-filename --vmlinux; do
 	refuses "$option with a hint" 2 "unknown option '$option': " $option -- true
 done
 

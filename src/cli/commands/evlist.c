@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* perch evlist: the events of a perf.data file. */
-#include <inttypes.h>
 #include <string.h>
 
+#include "commands/event_list.h"
 #include "input/input.h"
 #include "options.h"
 #include "terminal/pager.h"
@@ -12,56 +12,9 @@
 
 struct evlist {
 	struct cli_input input;
-	bool frequency, groups, trace_fields;
-	int verbose;
-	const char *between; /* ": " before the first detail of an event, then ", " */
-	bool failed;
+	struct cli_event_format list;
+	bool trace_fields;
 };
-
-static void put_between(struct evlist *list)
-{
-	fputs(list->between, stdout);
-	list->between = ", ";
-}
-
-/* The words of the attr with several names. perf prints all of them. */
-static const char *shown_name(const char *field)
-{
-	static const struct {
-		const char *field, *shown;
-	} names[] = {
-		{ "sample_period", "{ sample_period, sample_freq }" },
-		{ "sample_freq", "{ sample_period, sample_freq }" },
-		{ "wakeup_events", "{ wakeup_events, wakeup_watermark }" },
-		{ "wakeup_watermark", "{ wakeup_events, wakeup_watermark }" },
-		{ "bp_addr", "{ bp_addr, config1 }" },
-		{ "config1", "{ bp_addr, config1 }" },
-		{ "bp_len", "{ bp_len, config2 }" },
-		{ "config2", "{ bp_len, config2 }" },
-	};
-
-	for (size_t i = 0; i < CLI_NR(names); i++)
-		if (!strcmp(names[i].field, field))
-			return names[i].shown;
-	return field;
-}
-
-static int put_attr_field(void *context, const struct perch_field *field)
-{
-	if (!field->value)
-		return 0;
-	put_between(context);
-	printf("%s: ", shown_name(field->name));
-	if (field->kind == PERCH_FIELD_FLAGS)
-		fputs(field->text, stdout);
-	else if (field->kind == PERCH_FIELD_HEX || !strcmp(field->name, "bp_len"))
-		printf("%#" PRIx64, field->value);
-	else if (field->kind == PERCH_FIELD_SIGNED)
-		printf("%" PRId64, (int64_t)field->value);
-	else
-		printf("%" PRIu64, field->value);
-	return 0;
-}
 
 /* Prints the names of the fields that only this tracepoint has. */
 static void put_trace_fields(struct evlist *list, const struct perch_file_event *event)
@@ -72,7 +25,7 @@ static void put_trace_fields(struct evlist *list, const struct perch_file_event 
 	struct perch_error err;
 	size_t nr;
 
-	put_between(list);
+	cli_put_between(&list->list);
 	if (event->attr.type != PERCH_TYPE_TRACEPOINT) {
 		fputs("(not a tracepoint)", stdout);
 		return;
@@ -93,35 +46,9 @@ static void put_trace_fields(struct evlist *list, const struct perch_file_event 
 		fputs("(no trace field)", stdout);
 }
 
-/* Prints a group in one line. Returns how many events it has. */
-static size_t put_group(const struct perch_file_event *events, size_t nr)
-{
-	size_t members = events->members > 1 && events->members <= nr ? events->members : 1;
-
-	if (members > 1)
-		putchar('{');
-	for (size_t i = 0; i < members; i++) {
-		if (i)
-			putchar(',');
-		cli_put_clean(stdout, events[i].name);
-	}
-	if (members > 1)
-		putchar('}');
-	putchar('\n');
-	return members;
-}
-
 static void put_event(struct evlist *list, const struct perch_file_event *event)
 {
-	cli_put_clean(stdout, event->name);
-	list->between = ": ";
-	if (list->verbose) {
-		perch_attr_each_field(&event->attr, put_attr_field, list);
-	} else if (list->frequency) {
-		put_between(list);
-		printf("sample_%s=%" PRIu64, event->attr.freq ? "freq" : "period",
-		       event->attr.sample_period);
-	}
+	cli_put_event(&list->list, event);
 	if (list->trace_fields)
 		put_trace_fields(list, event);
 	putchar('\n');
@@ -136,8 +63,8 @@ static void put_events(struct evlist *list)
 	for (size_t i = 0; i < nr;) {
 		tracepoints |= events[i].attr.type == PERCH_TYPE_TRACEPOINT;
 		groups |= events[i].members > 1;
-		if (list->groups) {
-			size_t members = put_group(&events[i], nr - i);
+		if (list->list.groups) {
+			size_t members = cli_put_group(&list->list, &events[i], nr - i);
 
 			for (size_t k = 1; k < members; k++)
 				tracepoints |= events[i + k].attr.type == PERCH_TYPE_TRACEPOINT;
@@ -148,7 +75,7 @@ static void put_events(struct evlist *list)
 	}
 	if (tracepoints && !list->trace_fields)
 		puts("# Tip: use 'perch evlist --trace-fields' to show fields for tracepoint events");
-	if (groups && !list->groups)
+	if (groups && !list->list.groups)
 		puts("# Tip: use 'perch evlist -g' to show group information");
 	if (!nr)
 		cli_note(COMMAND, "%s has no events", list->input.path);
@@ -159,11 +86,11 @@ static void put_events(struct evlist *list)
 
 static const struct cli_option options[] = {
 	CLI_ROW(.table = cli_input_options, .at = AT(input)),
-	CLI_ROW(.letter = 'F', .name = "freq", SETS(frequency),
+	CLI_ROW(.letter = 'F', .name = "freq", SETS(list.frequency),
 		.help = "print the frequency or the period of each event"),
-	CLI_ROW(.letter = 'v', .name = "verbose", SETS(verbose),
+	CLI_ROW(.letter = 'v', .name = "verbose", SETS(list.verbose),
 		.help = "print all fields of the attrs that are not 0"),
-	CLI_ROW(.letter = 'g', .name = "group", SETS(groups),
+	CLI_ROW(.letter = 'g', .name = "group", SETS(list.groups),
 		.help = "print each group in one line"),
 	CLI_ROW(.name = "trace-fields", SETS(trace_fields),
 		.help = "print the names of the fields of tracepoints"),
@@ -187,12 +114,13 @@ int perch_cmd_evlist(int argc, char **argv)
 	if (next < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
-	if (list.groups && (list.verbose || list.frequency))
+	if (list.list.groups && (list.list.verbose || list.list.frequency))
 		return cli_usage_error(COMMAND, "-g prints no details: it excludes -v and -F");
 	status = cli_input_open(&list.input);
 	if (status)
 		return status;
 	cli_start_pager();
+	list.list.out = stdout;
 	put_events(&list);
 	status = cli_check_stdout(COMMAND, 0);
 	cli_input_close(&list.input);

@@ -224,6 +224,10 @@ static int exit_status(const struct record *record, int status)
 		return status;
 	if (record->ended_by)
 		return 128 + record->ended_by;
+	/* perch has sent it */
+	if (record->stopped && WIFSIGNALED(record->program_status) &&
+	    WTERMSIG(record->program_status) == SIGTERM)
+		return 0;
 	return record->options->program_argv ? cli_program_status(record->program_status) : 0;
 }
 
@@ -277,6 +281,7 @@ static int make_command_line(struct record_options *options)
 static void clear_record(struct record *record)
 {
 	perch_recorder_close(record->recorder);
+	perch_channel_close(record->channel);
 	if (record->signals >= 0)
 		close(record->signals);
 }
@@ -297,6 +302,8 @@ static int run_command(struct record_options *options)
 		status = cli_no_memory(options->command);
 	if (!status)
 		status = record_make_plan(&plan, options);
+	if (!status)
+		status = cli_control_open(options->command, options->control, &record->channel);
 	if (!status)
 		status = run_record(record, &plan);
 	clear_record(record);

@@ -25,6 +25,7 @@
 
 #include "event_options.h"
 #include "options.h"
+#include "program/control.h"
 #include "program/program.h"
 #include "program/target.h"
 
@@ -103,6 +104,7 @@ struct record_options {
 	bool no_inherit, quiet, no_build_ids, no_cache;
 	bool per_thread; /* a ring of each thread, not of each CPU */
 	bool dry_run;
+	const char *control; /* as of perch_channel_open() */
 	bool durable;
 	bool any_cost; /* --force: samples may take more than half of a CPU */
 	int realtime;  /* -r: the priority of the recorder; 0: as it is */
@@ -157,7 +159,11 @@ struct record {
 	int signals;		 /* signalfd(2) */
 	int ended_by;		 /* the signal that ended the recording; 0 if none */
 	bool switch_requested;	 /* by SIGUSR2 */
-	bool full;		 /* the recording ended at --max-size */
+	bool full;		 /* the recording ended at --max-size, or by the command stop */
+	bool stopped;		 /* by the command stop */
+	struct perch_channel *channel; /* of --control; NULL without it */
+	bool has_commands;
+	int snapshot_rc;	/* of the command snapshot */
 	bool wait_failed;	/* it ended because the kernel refuses to wait; the file is whole */
 	struct perch_error err; /* why the recording ended early */
 };

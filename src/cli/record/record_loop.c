@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "commands/event_list.h"
 #include "record.h"
 
 /* In the first second more often, so that the files of programs that end soon are found while they
@@ -212,7 +213,9 @@ static bool wait_for_data(struct record *record)
 {
 	struct pollfd polls[] = { { record->signals, POLLIN, 0 },
 				  { record->sampler_fd, POLLIN, 0 },
-				  { record->off_cpu_fd, POLLIN, 0 } };
+				  { record->off_cpu_fd, POLLIN, 0 },
+				  { record->channel ? perch_channel_fd(record->channel) : -1,
+				    POLLIN, 0 } };
 	bool no_events = perch_sampler_ended(record->sampler);
 	bool ended = no_events && !record->options->program_argv;
 	int sleep_ms, nr;
@@ -230,6 +233,7 @@ static bool wait_for_data(struct record *record)
 		return false;
 	}
 	record->wakeups += nr > 0;
+	record->has_commands = nr > 0 && polls[3].revents;
 	return !(polls[0].revents && take_signals(record));
 }
 
@@ -290,16 +294,69 @@ static int switch_file(struct record *record)
 	return 0;
 }
 
+/* ---- --control ---- */
+
+static int write_snapshot(struct record *record, struct perch_error *err)
+{
+	bool failed = record->failed;
+	int rc;
+
+	if (!record->options->switch_by)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "snapshot needs --switch-output");
+	rc = switch_file(record);
+	if (rc >= 0 && record->failed && !failed)
+		rc = -EIO;
+	if (rc < 0)
+		*err = record->err;
+	record->snapshot_rc = record->options->overwrite ? 0 : rc;
+	return rc;
+}
+
+static int carry_out(void *context, const struct perch_channel_request *request,
+		     struct perch_error *err)
+{
+	struct record *record = context;
+	struct cli_event_format list = { stderr, request->frequency, request->groups,
+					 request->verbose, NULL };
+	const struct perch_file_event *events;
+	size_t nr;
+
+	switch (request->command) {
+	case PERCH_CHANNEL_EVLIST:
+		nr = perch_recorder_events(record->recorder, &events);
+		cli_put_events(&list, events, nr);
+		return 0;
+	case PERCH_CHANNEL_SNAPSHOT:
+		return write_snapshot(record, err);
+	case PERCH_CHANNEL_STOP:
+		record->stopped = record->full = true;
+		return 0;
+	default:
+		return perch_recorder_control(record->recorder, request, err);
+	}
+}
+
+/* Returns 0, or a negative errno that ends the recording. */
+static int take_commands(struct record *record)
+{
+	if (record->has_commands)
+		cli_control_read(record->options->command, record->channel, carry_out, record);
+	return record->snapshot_rc;
+}
+
 int record_loop(struct record *record)
 {
 	ssize_t rc = 0;
 
-	while (rc >= 0 && wait_for_data(record)) {
+	while (rc >= 0 && !record->stopped && wait_for_data(record)) {
 		int sleep_ms = PERCH_RECORDER_WRITE_MS;
 
 		rc = perch_recorder_write(record->recorder, &record->err);
 		if (rc >= 0 && switch_due(record, &sleep_ms))
 			rc = switch_file(record);
+		if (rc >= 0)
+			rc = take_commands(record);
 	}
 	return rc < 0 ? (int)rc : perch_recorder_stop(record->recorder, &record->err);
 }

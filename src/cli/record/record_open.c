@@ -137,6 +137,8 @@ static int try_open(struct perch_recorder **recorder, struct record_plan *plan,
 		.sampler = { .event = event_options(plan, options),
 			     .ring_pages = options->ring_pages,
 			     .overwrite = options->overwrite,
+			     /* mappings are recorded while samples are disabled */
+			     .tracking_event = options->control != NULL,
 			     .per_thread = options->per_thread,
 			     .event_targets = plan->event_targets },
 		.cycles = plan->by_default ? PERCH_RECORDER_CYCLES_DEFAULT

@@ -137,7 +137,8 @@ static void print_no_samples(const struct record *record, uint64_t lost)
 			"no samples: the rings are smaller than one sample; use larger rings (-m)");
 	else if (options->delayed && !record->next_window_time)
 		cli_note(record->options->command,
-			 "no samples: the recording ended before -D enabled the events");
+			 "no samples: the recording ended before %s enabled the events",
+			 options->control ? "a command of --control or -D" : "-D");
 	else if (!record->without_events)
 		print_rare_events(record);
 }

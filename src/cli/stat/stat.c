@@ -147,7 +147,7 @@ static int measure(struct stat_job *stat)
 		status = open_output(stat);
 	if (status)
 		return status;
-	status = stat_open_control(stat);
+	status = cli_control_open(STAT_COMMAND, stat->options.control, &stat->channel);
 	if (status)
 		return status;
 	stat_catch_signals();

@@ -29,6 +29,7 @@
 #include "event_options.h"
 #include "options.h"
 #include "output_file.h"
+#include "program/control.h"
 #include "program/program.h"
 #include "program/target.h"
 
@@ -108,7 +109,7 @@ struct stat_options {
 	long delay_ms; /* -1: perch does not enable the events */
 	bool sync;
 	const char *pre, *post;
-	const char *control; /* fd:CTL[,ACK] or fifo:CTL[,ACK] */
+	const char *control; /* as of perch_channel_open() */
 	/* output */
 	bool no_aggregation, per_socket, per_die, per_core, per_node, per_thread;
 	const char *separator; /* -x; NULL for none */
@@ -144,9 +145,7 @@ struct stat_job {
 	bool terminal;		     /* output is a terminal */
 
 	/* state of runs */
-	int control_fd, ack_fd; /* of --control; -1 for none */
-	char command[64];	/* the part of a command that has arrived */
-	size_t command_length;
+	struct perch_channel *channel; /* of --control; NULL without it */
 	bool stop_requested;
 	uint64_t descriptors; /* soft limit before it was raised; 0 if it was not raised */
 	struct cli_program program;
@@ -168,7 +167,6 @@ struct stat_job {
 #define STAT_DEFAULTS                                                                          \
 	{                                                                                      \
 		.options = { .repeat = 1, .scale = true, .csv_summary = true, .big_num = -1 }, \
-		.control_fd = -1, .ack_fd = -1,                                                \
 	}
 
 /*
@@ -204,11 +202,9 @@ int stat_run(struct stat_job *stat);
 /* stat_control.c: calls perch_set_enable() or _disable() for all parts. Returns as stat_run(). */
 typedef int stat_set_call(struct perch_set *set, struct perch_error *err);
 int stat_for_each_set(struct stat_job *stat, stat_set_call *call);
-/* Opens the files of --control. Returns as stat_run(). */
-int stat_open_control(struct stat_job *stat);
 /*
- * Executes the commands that have arrived. end_interval may be NULL; it is called before events are
- * enabled and after they are disabled. Returns as stat_run().
+ * Carries out the commands that have arrived. end_interval may be NULL; it is called before events
+ * are enabled and after they are disabled. Returns its status.
  */
 typedef int stat_end_interval(struct stat_job *stat, void *context);
 int stat_read_control(struct stat_job *stat, stat_end_interval *end_interval, void *context);

@@ -194,7 +194,7 @@ static const struct cli_option table[] = {
 	CLI_ROW(.letter = 'D', .name = "delay", .argument = "MSEC", SETS(options.delay),
 		.help = "start counting MSEC milliseconds after the start; -1: leave events disabled"),
 	CLI_ROW(.name = "control", .argument = "fd:CTL[,ACK]", SETS(options.control),
-		.help = "read commands from a descriptor; fifo:CTL[,ACK]: from a named pipe"),
+		.help = "take commands from a descriptor: enable, disable, stop...; fifo:CTL[,ACK]: from a named pipe"),
 	CLI_ROW(.letter = 'S', .name = "sync", SETS(options.sync),
 		.help = "call sync(2) before each run"),
 	CLI_ROW(.name = "pre", .argument = "COMMAND", SETS(options.pre),

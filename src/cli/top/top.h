@@ -6,6 +6,7 @@
  *	top_options.c	the command line
  *	top_loop.c	reads and refreshes until it ends: text, or
  *	  top_browse.c	  the browser of perch report
+ *	  top_control.c	  the commands of --control
  *	top_print.c	the text of --stdio
  *	top_live.c	rings -> session -> profile
  *	  top_session.c	  a session without records, for those of the rings
@@ -49,6 +50,7 @@ struct top {
 	uint64_t bytes;			/* of the records so far, of the ring with most */
 	uint64_t memory;		/* of this process after the first refresh; 0 before it */
 	unsigned starts;		/* of the profile */
+	struct perch_channel *channel;	/* of --control; NULL without it */
 	int signals;			/* signalfd(2) */
 	struct timespec last;		/* refresh */
 	int ms;				/* until the next round */
@@ -66,6 +68,11 @@ void top_clear_options(struct top *top);
 
 /* Shows the profile until it ends. Returns the exit status. */
 int top_loop(struct top *top);
+
+/* ---- top_control.c ---- */
+
+/* Carries out the commands that have come. The command stop sets top->stopped. */
+void top_take_commands(struct top *top);
 
 /* ---- top_browse.c ---- */
 

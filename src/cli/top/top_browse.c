@@ -25,7 +25,8 @@ static bool idle(void *context)
 	struct top *top = live->top;
 	struct pollfd signals = { top->signals, POLLIN, 0 };
 
-	if (poll(&signals, 1, 0) != 0)
+	top_take_commands(top);
+	if (top->stopped || poll(&signals, 1, 0) != 0)
 		live->status = -1; /* also if it cannot be known */
 	if (!live->status && !top->ended)
 		live->status = top_read(top);

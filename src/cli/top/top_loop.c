@@ -35,7 +35,9 @@ static int block_signals(void)
 static int wait_for_round(struct top *top, bool has_keys, double left)
 {
 	struct pollfd polls[] = { { top->signals, POLLIN, 0 },
-				  { has_keys ? STDIN_FILENO : -1, POLLIN, 0 } };
+				  { has_keys ? STDIN_FILENO : -1, POLLIN, 0 },
+				  { top->channel ? perch_channel_fd(top->channel) : -1, POLLIN,
+				    0 } };
 	int ms = left <= 0 ? 0 : left * 1000 < top->ms ? (int)(left * 1000) + 1 : top->ms;
 	int nr = poll(polls, CLI_NR(polls), ms);
 
@@ -45,6 +47,8 @@ static int wait_for_round(struct top *top, bool has_keys, double left)
 	}
 	if (nr > 0)
 		top->stopped = polls[0].revents || (polls[1].revents && cli_is_quit_key());
+	if (nr > 0 && polls[2].revents)
+		top_take_commands(top);
 	return 0;
 }
 
