@@ -29,7 +29,7 @@ void perch__json_key(struct perch__json_writer *json, const char *name)
 		perch__output_char(json->out, ' ');
 }
 
-static void begin(struct perch__json_writer *json, bool array)
+static void begin_value(struct perch__json_writer *json, bool array)
 {
 	perch__output_char(json->out, array ? '[' : '{');
 	json->depth++;
@@ -39,12 +39,12 @@ static void begin(struct perch__json_writer *json, bool array)
 
 void perch__json_begin_object(struct perch__json_writer *json)
 {
-	begin(json, false);
+	begin_value(json, false);
 }
 
 void perch__json_begin_array(struct perch__json_writer *json)
 {
-	begin(json, true);
+	begin_value(json, true);
 }
 
 void perch__json_end(struct perch__json_writer *json)

@@ -17,7 +17,7 @@
 
 enum { MAX_LINES = 10000 };
 
-static char *trim(char *text)
+static char *trim_line(char *text)
 {
 	char *end;
 
@@ -39,9 +39,9 @@ static char *value_of(char *line)
 	if (!equals)
 		return NULL;
 	*equals = 0;
-	if (strcasecmp(trim(line), "dir"))
+	if (strcasecmp(trim_line(line), "dir"))
 		return NULL;
-	value = trim(equals + 1);
+	value = trim_line(equals + 1);
 	length = strlen(value);
 	if (length >= 2 && value[0] == '"' && value[length - 1] == '"') {
 		value[length - 1] = 0;
@@ -71,7 +71,7 @@ static bool read_config(const char *config, char *path, size_t size)
 		close(fd);
 
 	for (int i = 0; file && i < MAX_LINES && fgets(line, sizeof(line), file); i++) {
-		char *at = trim(line);
+		char *at = trim_line(line);
 
 		if (*at == '[')
 			in_section = !strncasecmp(at, "[buildid]", 9);

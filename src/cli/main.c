@@ -141,7 +141,7 @@ static bool name_page(const char *name)
 	return false;
 }
 
-static int complete(int nr_words, char **words)
+static int complete_words(int nr_words, char **words)
 {
 	const struct cli_usage *usages[CLI_NR(commands)];
 
@@ -162,7 +162,7 @@ static int help(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(argv[1], "--complete"))
-		return complete(argc - 2, argv + 2);
+		return complete_words(argc - 2, argv + 2);
 	name = is_help_option(argv[1]) ? help_usage.name : argv[1];
 	if (!strncmp(name, prefix, strlen(prefix)))
 		name += strlen(prefix);

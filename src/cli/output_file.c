@@ -127,7 +127,7 @@ static bool is_mount_point(int fd)
 }
 
 /* Sets the directory and the last part of a path. Returns 0 or a negative errno. */
-static int split(struct cli_output_file *file, int at, const char *path)
+static int split_path(struct cli_output_file *file, int at, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *directory = strndup(path, slash ? (size_t)(slash - path + 1) : 0);
@@ -160,10 +160,10 @@ static int split_target(struct cli_output_file *file, int at, const char *path, 
 	if (length > 0) {
 		target[length] = 0;
 		if (*target == '/' && !lstat(target, &found) && is_same(&found, status))
-			return split(file, AT_FDCWD, target);
+			return split_path(file, AT_FDCWD, target);
 	}
 	if (!fstatat(at, path, &found, AT_SYMLINK_NOFOLLOW) && is_same(&found, status))
-		return split(file, at, path);
+		return split_path(file, at, path);
 	return -ENOENT; /* it has another name now, or none */
 }
 
@@ -272,7 +272,7 @@ static int open_existing(struct cli_output_file *file, int at, const char *path,
 static int open_new(struct cli_output_file *file, int at, const char *path, unsigned flags,
 		    struct perch_error *err)
 {
-	int rc = split(file, at, path);
+	int rc = split_path(file, at, path);
 
 	if (!rc)
 		rc = perch__new_file_make(&file->new, file->dir,

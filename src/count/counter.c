@@ -34,8 +34,8 @@ static int check_format(const struct perch_attr *attr, struct perch_error *err)
 	return -EINVAL;
 }
 
-static int build(struct perch_attr *attr, const struct perch_event *event,
-		 const struct perch_options *options, struct perch_error *err)
+static int build_attr(struct perch_attr *attr, const struct perch_event *event,
+		      const struct perch_options *options, struct perch_error *err)
 {
 	int rc = perch_attr_build(attr, event, options, err);
 
@@ -57,7 +57,7 @@ static int open_without_rdpmc(struct perch_counter *counter, const struct perch_
 	struct perch_attr other;
 
 	plain.self_monitoring = 0;
-	if (build(&other, event, &plain, NULL) ||
+	if (build_attr(&other, event, &plain, NULL) ||
 	    !memcmp(&other, &counter->opened.attr, sizeof(other)))
 		return -1;
 	counter->opened.attr = other;
@@ -94,7 +94,7 @@ static void map_rdpmc_page(struct perch_counter *counter)
 		counter->id = 0;
 }
 
-static struct perch_counter *make(struct perch_machine *machine, struct perch_error *err)
+static struct perch_counter *make_counter(struct perch_machine *machine, struct perch_error *err)
 {
 	struct perch_counter *counter = calloc(1, sizeof(*counter));
 
@@ -132,16 +132,16 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 	options = &wanted;
 	rc = perch__check_may(options, err);
 	if (!rc)
-		rc = build(&attr, event, options, err);
+		rc = build_attr(&attr, event, options, err);
 	if (!rc && wanted.self_monitoring)
 		state = perch__rdpmc_check(&attr, target);
 	if (!rc && wanted.self_monitoring && state != PERCH__RDPMC_USED) {
 		wanted.self_monitoring = 0; /* some PMUs refuse the bit that requests it */
-		rc = build(&attr, event, options, err);
+		rc = build_attr(&attr, event, options, err);
 	}
 	if (rc)
 		return rc;
-	new_counter = make(options->machine, err);
+	new_counter = make_counter(options->machine, err);
 	if (!new_counter)
 		return -ENOMEM;
 	new_counter->rdpmc_state = state;
@@ -192,7 +192,7 @@ int perch_counter_from_fd(struct perch_counter **counter, int fd, const struct p
 		rc = perch__check_descriptor(fd, attr, machine, err);
 	if (rc)
 		return rc;
-	new_counter = make(machine, err);
+	new_counter = make_counter(machine, err);
 	if (!new_counter)
 		return -ENOMEM;
 	perch__adopt(&new_counter->opened, fd, attr, name);

@@ -31,8 +31,8 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the group");
 }
 
-static struct perch_group *make(const struct perch_target *target, struct perch_machine *machine,
-				struct perch_error *err)
+static struct perch_group *make_group(const struct perch_target *target,
+				      struct perch_machine *machine, struct perch_error *err)
 {
 	struct perch_group *group = calloc(1, sizeof(*group));
 
@@ -199,7 +199,7 @@ int perch_group_open_events(struct perch_group **group, const struct perch_event
 		rc = check_events(events, err);
 	if (rc)
 		return rc;
-	new_group = make(target, wanted.machine, err);
+	new_group = make_group(target, wanted.machine, err);
 	if (!new_group)
 		return -ENOMEM;
 	rc = open_with_pages(new_group, events, &wanted, err);
@@ -383,7 +383,7 @@ int perch_group_from_fds(struct perch_group **group, const int *fds, const struc
 	*group = NULL;
 	if (!nr)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a group needs an event");
-	new_group = make(NULL, machine, err);
+	new_group = make_group(NULL, machine, err);
 	if (!new_group)
 		return -ENOMEM;
 	new_group->adopted = true;

@@ -104,7 +104,7 @@ static const struct ratio {
 	{ MISSES(ITLB), 100, 7, 2, "%", "of all iTLB cache accesses" },
 };
 
-static bool set(struct perch_metric *metric, double value, const char *unit)
+static bool set_metric(struct perch_metric *metric, double value, const char *unit)
 {
 	*metric = (struct perch_metric){ .value = value, .width = 8, .decimals = 3, .sign = "" };
 	snprintf(metric->unit, sizeof(metric->unit), "%s", unit);
@@ -113,7 +113,7 @@ static bool set(struct perch_metric *metric, double value, const char *unit)
 
 static bool set_ratio(struct perch_metric *metric, const struct ratio *ratio, double value)
 {
-	set(metric, ratio->factor * value, ratio->unit);
+	set_metric(metric, ratio->factor * value, ratio->unit);
 	metric->width = ratio->width;
 	metric->decimals = ratio->decimals;
 	metric->sign = ratio->sign;
@@ -131,7 +131,7 @@ static bool set_rate(struct perch_metric *metric, double count, double ns)
 		rate /= 1000.0;
 		unit++;
 	}
-	return set(metric, rate, units[unit]);
+	return set_metric(metric, rate, units[unit]);
 }
 
 /* Stalled cycles per instruction, of the frontend or the backend: the larger number. */
@@ -146,7 +146,7 @@ static bool set_stalled(const struct perch_metric_counts *counts,
 
 	if (stalled <= 0 || instructions <= 0)
 		return false;
-	set(metric, stalled / instructions, "stalled cycles per insn");
+	set_metric(metric, stalled / instructions, "stalled cycles per insn");
 	metric->width = 7;
 	metric->decimals = 2;
 	metric->sign = " ";
@@ -178,10 +178,10 @@ static bool first_metric(const struct perch_metric_counts *counts,
 
 	if (perch_metric_is_clock(count->attr))
 		return counts->wall_ns > 0 &&
-		       set(metric, count->value / counts->wall_ns, "CPUs utilized");
+		       set_metric(metric, count->value / counts->wall_ns, "CPUs utilized");
 	ns = clock_ns(counts, count);
 	if (is_event(count->attr, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_CPU_CYCLES))
-		return ns > 0 && set(metric, count->value / ns, "GHz");
+		return ns > 0 && set_metric(metric, count->value / ns, "GHz");
 	if (ratio)
 		base = find_count(counts, count, ratio->base_type, ratio->base_config);
 	if (base > 0)

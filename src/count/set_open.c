@@ -65,7 +65,7 @@ static void init_event(struct perch_set_event *set_event, const struct perch_eve
 }
 
 /* Builds the attr of an event. prepare_set() adds what depends on its group. */
-static int build(struct opening *o, size_t number)
+static int build_event(struct opening *o, size_t number)
 {
 	struct perch_set_event *event = &o->set->event[number];
 	int rc = perch_attr_build(&event->attr, &event->event, &o->options, o->err);
@@ -416,7 +416,7 @@ static int open_separately(struct opening *o, struct perch__group_range group)
 			continue;
 		o->event = i;
 		o->range = (struct perch__group_range){ .first = i, .end = i + 1 };
-		rc = build(o, i);
+		rc = build_event(o, i);
 		if (!rc)
 			rc = open_event(o);
 	}
@@ -505,7 +505,7 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events,
 	 * times as long */
 	for (size_t i = 0; !rc && i < events->nr; i++) {
 		init_event(&o.set->event[i], &events->event[i]);
-		rc = build(&o, i);
+		rc = build_event(&o, i);
 	}
 	for (size_t i = o.set->first_group; !rc && i < events->nr; i++) {
 		group = o.set->range[i];

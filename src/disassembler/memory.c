@@ -29,7 +29,7 @@ static void *from_reserve(size_t size)
 	return at <= RESERVE - bytes ? reserve + at : NULL;
 }
 
-static void *allocate(size_t size)
+static void *allocate_memory(size_t size)
 {
 	void *memory = malloc(size);
 
@@ -53,7 +53,7 @@ static bool is_reserved(const void *memory)
 	return (uintptr_t)memory - (uintptr_t)reserve < RESERVE;
 }
 
-static void release(void *memory)
+static void free_memory(void *memory)
 {
 	if (!is_reserved(memory))
 		free(memory);
@@ -73,10 +73,10 @@ static void *resize(void *memory, size_t size)
 }
 
 const cs_opt_mem perch__capstone_memory = {
-	.malloc = allocate,
+	.malloc = allocate_memory,
 	.calloc = allocate_zeroed,
 	.realloc = resize,
-	.free = release,
+	.free = free_memory,
 	.vsnprintf = vsnprintf,
 };
 #endif

@@ -94,8 +94,8 @@ static bool is_target(const uint8_t *targets, uint64_t offset)
 }
 
 /* Finds the instructions around the probe, and what makes them uncertain. */
-static void scan(struct site *site, const uint8_t *targets, struct perch_disassembler *disassembler,
-		 const struct perch_code *code)
+static void scan_site(struct site *site, const uint8_t *targets,
+		      struct perch_disassembler *disassembler, const struct perch_code *code)
 {
 	struct perch_instruction instruction;
 	bool reached = true; /* the instruction is executed after the one before it, or jumped to */
@@ -122,7 +122,7 @@ static void scan(struct site *site, const uint8_t *targets, struct perch_disasse
 	site->target = is_target(targets, site->offset);
 }
 
-static int evaluate(const struct site *site)
+static int evaluate_site(const struct site *site)
 {
 	char detail[32];
 
@@ -163,13 +163,13 @@ static int check_code(struct site *site, const struct perch_code *code)
 	targets = perch__calloc(code->size / 8 + 1, 1);
 	if (targets) {
 		find_targets(targets, disassembler, code);
-		scan(site, targets, disassembler, code);
+		scan_site(site, targets, disassembler, code);
 	}
 	perch_disassembler_free(disassembler);
 	if (!targets)
 		return set_unknown(site, "out of memory", "");
 	free(targets);
-	return evaluate(site);
+	return evaluate_site(site);
 }
 
 static int check_in(struct site *site, struct perch_symbols *symbols)

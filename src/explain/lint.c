@@ -99,8 +99,8 @@ static void init_case(struct perch__lint *l, const struct perch_open_call *call,
 	memcpy(&l->c.attr, &l->whole, size < sizeof(l->whole) ? size : sizeof(l->whole));
 }
 
-static void compose(const struct perch__lint *l, const struct perch__lint_rule *rule,
-		    struct perch_finding *finding)
+static void compose_finding(const struct perch__lint *l, const struct perch__lint_rule *rule,
+			    struct perch_finding *finding)
 {
 	char message[sizeof(finding->message)], remedy[sizeof(finding->remedy)];
 	const struct perch_attr_field *beyond = perch_attr_get_field(l->beyond.name);
@@ -131,7 +131,7 @@ size_t perch_lint(const struct perch_open_call *call, struct perch_machine *mach
 		if (!rule->match(&l))
 			continue;
 		if (nr < max)
-			compose(&l, rule, &findings[nr]);
+			compose_finding(&l, rule, &findings[nr]);
 		nr++;
 	}
 	perch_machine_free(own);

@@ -78,7 +78,7 @@ static int no_event(const struct perch_export *export, const char *wanted, struc
 }
 
 /* Makes joined events several again. */
-static void separate(struct perch_export *export, uint32_t leader)
+static void separate_event(struct perch_export *export, uint32_t leader)
 {
 	free(export->event[leader].name);
 	export->event[leader].name = NULL;
@@ -103,7 +103,7 @@ int perch__export_select(struct perch_export *export, const char *wanted, struct
 		}
 	for (uint32_t i = 0; i < export->nr_events && !found; i++)
 		if (!strcmp(event[i].name, wanted)) {
-			separate(export, export->event[i].leader);
+			separate_event(export, export->event[i].leader);
 			export->event[i].selected = found = true;
 		}
 	return found ? 0 : no_event(export, wanted, err);

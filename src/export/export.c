@@ -151,7 +151,7 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 
 /* ---- the file ---- */
 
-static int flush(FILE *out, struct perch_error *err)
+static int flush_file(FILE *out, struct perch_error *err)
 {
 	int error;
 
@@ -188,7 +188,7 @@ int perch_export_write(struct perch_export *export, FILE *out, struct perch_erro
 	if (export->options.old)
 		perch__collect_callers(export->options.old);
 	rc = export->format->methods->write(export, out, err);
-	return rc ? rc : flush(out, err);
+	return rc ? rc : flush_file(out, err);
 }
 
 void perch_export_get_stats(const struct perch_export *export, struct perch_export_stats *stats)

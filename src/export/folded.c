@@ -32,7 +32,7 @@ struct folded {
 };
 
 /* Replaces the separator of the format in a name. */
-static void replace(char *text, char from, char to)
+static void replace_characters(char *text, char from, char to)
 {
 	for (; *text; text++)
 		if (*text == from)
@@ -99,7 +99,7 @@ static const uint32_t *make_list(struct folded *folded, uint32_t number, bool is
 		snprintf(text, sizeof(text), "%s%s",
 			 perch__export_name(export, address, symbol, buffer),
 			 mark_of(&export->options, address, inlined));
-		replace(text, ';', ':');
+		replace_characters(text, ';', ':');
 		list[1 + i] = perch__export_texts_add(&folded->texts, text);
 		if (list[1 + i] == NO_INDEX)
 			return NULL;
@@ -132,8 +132,8 @@ static uint32_t add_thread(struct folded *folded, const struct thread_name *thre
 		snprintf(text, sizeof(text), "%s-%u", thread->comm, thread->pid);
 	else
 		snprintf(text, sizeof(text), "%s", thread->comm);
-	replace(text, ';', ':');
-	replace(text, ' ', '_');
+	replace_characters(text, ';', ':');
+	replace_characters(text, ' ', '_');
 	return find_child(folded, 0, perch__export_texts_add(&folded->texts, text));
 }
 

@@ -82,7 +82,7 @@ static int compress_block(void *context, void *batch)
 }
 
 /* Starts the thread if it is wanted. Without memory or threads there is none. */
-static void start(struct gzip *gzip)
+static void start_gzip(struct gzip *gzip)
 {
 	gzip->may_start = false;
 	gzip->thread = perch__batch_thread_new(&(struct perch__batch_job){
@@ -99,7 +99,7 @@ static void end_block(struct gzip *gzip)
 	void *block = gzip->block;
 
 	if (gzip->may_start)
-		start(gzip);
+		start_gzip(gzip);
 	if (!gzip->thread) {
 		compress_block(gzip, block);
 		return;

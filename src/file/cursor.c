@@ -108,8 +108,8 @@ static bool add_compressed(struct perch_reader *reader, const struct perch__curs
 	return true;
 }
 
-static int decompress(struct perch_reader *reader, struct perch__cursor *cursor, uint64_t offset,
-		      uint16_t size, struct perch_error *err)
+static int decompress_record(struct perch_reader *reader, struct perch__cursor *cursor,
+			     uint64_t offset, uint16_t size, struct perch_error *err)
 {
 	int rc;
 
@@ -140,7 +140,7 @@ static bool is_cut_off(const struct perch_reader *reader, const struct perch__cu
  * Ends the range: no record can be found in the rest. The rest is counted as corrupt, except at the
  * end of a truncated file, which is reported by other numbers.
  */
-static void stop(const struct perch_reader *reader, struct perch__cursor *cursor, bool cut)
+static void stop_cursor(const struct perch_reader *reader, struct perch__cursor *cursor, bool cut)
 {
 	if (!cut || !is_cut_off(reader, cursor))
 		cursor->corrupt += cursor->end - cursor->at;
@@ -155,12 +155,12 @@ static inline uint16_t whole_record(const struct perch_reader *reader, struct pe
 
 	if (__builtin_expect(left < HEADER_BYTES, 0)) {
 		if (left)
-			stop(reader, cursor, true);
+			stop_cursor(reader, cursor, true);
 		return 0;
 	}
 	size = perch__file_u16(reader, reader->file + cursor->at + 6);
 	if (__builtin_expect(size < HEADER_BYTES || size > left, 0)) {
-		stop(reader, cursor, size >= HEADER_BYTES);
+		stop_cursor(reader, cursor, size >= HEADER_BYTES);
 		return 0;
 	}
 	return size;
@@ -170,7 +170,7 @@ static void step_over_payload(const struct perch_reader *reader, struct perch__c
 			      uint64_t payload)
 {
 	if (__builtin_expect(payload > cursor->end - cursor->at, 0))
-		stop(reader, cursor, true);
+		stop_cursor(reader, cursor, true);
 	else
 		cursor->at += payload;
 }
@@ -207,7 +207,7 @@ static int next_in_file(struct perch_reader *reader, struct perch__cursor *curso
 	cursor->at += size;
 	step_over_payload(reader, cursor, perch__record_payload(reader->swapped, record, size));
 	if (perch__is_compressed(perch__file_u32(reader, record))) {
-		int rc = decompress(reader, cursor, *offset, size, err);
+		int rc = decompress_record(reader, cursor, *offset, size, err);
 
 		if (rc)
 			return rc;

@@ -103,8 +103,8 @@ static ZSTD_inBuffer compressed_bytes(const struct perch_reader *reader, const u
 }
 
 /* If the output buffer is full, there may be more output even without further input. */
-static int decompress(struct perch_reader *reader, struct perch__decompressor *decompressor,
-		      ZSTD_inBuffer *in, uint64_t *end)
+static int decompress_frames(struct perch_reader *reader, struct perch__decompressor *decompressor,
+			     ZSTD_inBuffer *in, uint64_t *end)
 {
 	uint64_t most = MIN_OUTPUT + MAX_RATIO * reader->extent;
 	uint64_t most_memory = MIN_MEMORY + MAX_MEMORY_RATIO * reader->extent;
@@ -140,7 +140,7 @@ int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16
 
 	if (decompressor && decompressor->error)
 		return decompressor->error;
-	rc = decompressor ? decompress(reader, decompressor, &in, end) : -ENOMEM;
+	rc = decompressor ? decompress_frames(reader, decompressor, &in, end) : -ENOMEM;
 	if (rc == -ENOMEM)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to decompress records");

@@ -54,7 +54,7 @@ static size_t count_before(const struct perch__index_entry *entries, size_t n, u
 }
 
 /* Merges two adjacent runs. Entries of equal time keep their order. */
-static int merge(struct sorter *sorter, struct run a, struct run b)
+static int merge_runs(struct sorter *sorter, struct run a, struct run b)
 {
 	struct perch__index_entry *entries = sorter->entries;
 	const struct perch__index_entry *left, *left_end, *right, *right_end;
@@ -82,7 +82,7 @@ static int merge(struct sorter *sorter, struct run a, struct run b)
 static int merge_top(struct sorter *sorter)
 {
 	struct run *a = &sorter->runs[sorter->nr - 2], *b = a + 1;
-	int rc = merge(sorter, *a, *b);
+	int rc = merge_runs(sorter, *a, *b);
 
 	a->length += b->length;
 	sorter->nr--;
@@ -252,7 +252,7 @@ static bool is_batch(const struct perch_reader *reader, size_t before, uint64_t 
 }
 
 /* Reads records up to the end of a batch. */
-static int collect(struct perch_reader *reader, struct perch_error *err)
+static int collect_batch(struct perch_reader *reader, struct perch_error *err)
 {
 	struct perch__sorted *sorted = &reader->sorted;
 	struct perch__rounds *rounds = &sorted->rounds;
@@ -328,7 +328,7 @@ static int next_batch(struct perch_reader *reader, struct perch_error *err)
 	sorted->started = true;
 	discard_delivered(reader);
 	sorted->from = perch__cursor_position(reader);
-	rc = collect(reader, err);
+	rc = collect_batch(reader, err);
 	if (!rc)
 		rc = sort_batch(reader);
 	sorted->whole = sorted->whole && sorted->ended;

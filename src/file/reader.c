@@ -222,7 +222,8 @@ static int next_in_order(struct perch_reader *reader, uint64_t *offset, struct p
 }
 
 /* Recorders align records to 8 bytes. Other records are copied to aligned memory. */
-static const void *aligned(struct perch_reader *reader, const uint8_t *bytes, uint64_t available)
+static const void *aligned_record(struct perch_reader *reader, const uint8_t *bytes,
+				  uint64_t available)
 {
 	uint16_t size;
 
@@ -257,7 +258,8 @@ static int next_record(struct perch_reader *reader, struct perch_record *record,
 
 	while ((rc = next_in_order(reader, &offset, err)) > 0) {
 		uint64_t available = perch__record_available(reader, offset);
-		const void *bytes = aligned(reader, perch__record_at(reader, offset), available);
+		const void *bytes =
+			aligned_record(reader, perch__record_at(reader, offset), available);
 
 		if (!bytes)
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,

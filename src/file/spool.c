@@ -117,7 +117,7 @@ static void skip_record(struct spool_scanner *scanner)
 }
 
 /* Scans the next bytes of the stream. False if this is not perf.data. */
-static bool scan(struct spool_scanner *scanner, const uint8_t *bytes, size_t size)
+static bool scan_bytes(struct spool_scanner *scanner, const uint8_t *bytes, size_t size)
 {
 	while (size && !scanner->ended && (!scanner->has_header || scanner->pipe)) {
 		uint64_t part = scanner->skip ? scanner->skip : scanner->want - scanner->have;
@@ -177,7 +177,7 @@ static int copy_pipe(int from, int to, uint8_t *bytes, struct perch_error *err)
 	while (!scanner.ended && (got = read_some(from, bytes, CHUNK)) != 0) {
 		if (got < 0)
 			return perch_error_set(err, -got, PERCH_ERROR_FILE, "%s", strerror(-got));
-		if (!scan(&scanner, bytes, got))
+		if (!scan_bytes(&scanner, bytes, got))
 			return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 					       "piped input is not perf.data");
 		rc = write_all(to, bytes, got);

@@ -156,7 +156,8 @@ static void write_controllers(const char *options, const char *controllers, char
 }
 
 /* Writes the name of the hierarchy; "" for a mount of another type. */
-static void describe(const struct mount *mount, const char *controllers, char *name, size_t size)
+static void describe_mount(const struct mount *mount, const char *controllers, char *name,
+			   size_t size)
 {
 	name[0] = '\0';
 	if (!strcmp(mount->kind, "cgroup2"))
@@ -187,7 +188,7 @@ static bool find_hierarchy(struct perch_machine *machine, const char *path, char
 		if (split_mount(line, &mount) && is_below(path, mount.point) &&
 		    strlen(mount.point) >= longest) {
 			longest = strlen(mount.point);
-			describe(&mount, controllers, name, size);
+			describe_mount(&mount, controllers, name, size);
 		}
 	free(line);
 	fclose(mounts);

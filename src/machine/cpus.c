@@ -34,7 +34,7 @@ static int add_range(struct perch_cpus *cpus, unsigned long first, unsigned long
 	return 0;
 }
 
-static int ascending(const void *left, const void *right)
+static int by_number(const void *left, const void *right)
 {
 	return *(const int *)left - *(const int *)right;
 }
@@ -44,7 +44,7 @@ static void sort_unique(struct perch_cpus *cpus)
 	size_t cached = 0;
 
 	if (cpus->nr) /* an empty array is NULL */
-		qsort(cpus->cpu, cpus->nr, sizeof(*cpus->cpu), ascending);
+		qsort(cpus->cpu, cpus->nr, sizeof(*cpus->cpu), by_number);
 	for (size_t i = 0; i < cpus->nr; i++)
 		if (!cached || cpus->cpu[cached - 1] != cpus->cpu[i])
 			cpus->cpu[cached++] = cpus->cpu[i];

@@ -34,7 +34,7 @@
 	(PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER | \
 	 PERCH_SAMPLE_REGS_INTR)
 
-static uint64_t now(void)
+static uint64_t cpu_ns(void)
 {
 	struct timespec time;
 
@@ -52,12 +52,12 @@ static int by_size(const void *a, const void *b)
 /* A sample lies in the step before or after the look at the head. Returns the number of samples. */
 static size_t take_steps(struct perch_mmap_page *page, uint64_t step[SAMPLES])
 {
-	uint64_t start = now(), last = start, before = 0, least = UINT64_MAX, seen = 0, run = 0;
+	uint64_t start = cpu_ns(), last = start, before = 0, least = UINT64_MAX, seen = 0, run = 0;
 	size_t nr = 0;
 
 	while (nr < SAMPLES && run < MOST_RUN_NS && last - start < MOST_NS) {
-		uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), time = now(),
-			 passed = time - last;
+		uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE),
+			 time = cpu_ns(), passed = time - last;
 
 		run += passed < PREEMPTED_NS ? passed : 0;
 		least = passed < least ? passed : least;
@@ -118,7 +118,7 @@ static size_t take_steps_below(struct perch_mmap_page *page, uint64_t step[SAMPL
 }
 
 /* Returns ns, or a negative errno. */
-static int64_t measure(const struct perch_attr *attr, const struct perch_syscalls *calls)
+static int64_t measure_cost(const struct perch_attr *attr, const struct perch_syscalls *calls)
 {
 	uint64_t step[SAMPLES];
 	struct perch_mmap_page *page;
@@ -157,7 +157,7 @@ int perch_machine_sample_cost(struct perch_machine *machine, const struct perch_
 		*ns = machine->sample_cost.ns;
 		return 0;
 	}
-	found = measure(&attr, perch_machine_syscalls(machine));
+	found = measure_cost(&attr, perch_machine_syscalls(machine));
 	if (found < 0)
 		return perch_error_set(err, (int)-found, PERCH_ERROR_SYSTEM,
 				       "what a sample costs here is unknown: %s",

@@ -28,13 +28,13 @@ static ssize_t read_bytes(void *context, int fd, void *buffer, size_t size)
 	return read(fd, buffer, size);
 }
 
-static void *map(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+static void *map_memory(void *context, size_t size, int protection, int flags, int fd, off_t offset)
 {
 	(void)context;
 	return mmap(NULL, size, protection, flags, fd, offset);
 }
 
-static int unmap(void *context, void *address, size_t size)
+static int unmap_memory(void *context, void *address, size_t size)
 {
 	(void)context;
 	return munmap(address, size);
@@ -46,7 +46,7 @@ static int close_descriptor(void *context, int fd)
 	return close(fd);
 }
 
-static int tasks(void *context, bool enable)
+static int control_tasks(void *context, bool enable)
 {
 	(void)context;
 	return prctl(enable ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE, 0, 0, 0, 0);
@@ -62,9 +62,9 @@ const struct perch_syscalls perch_kernel_syscalls = {
 	.perf_event_open = open_event,
 	.ioctl = call_ioctl,
 	.read = read_bytes,
-	.mmap = map,
-	.munmap = unmap,
+	.mmap = map_memory,
+	.munmap = unmap_memory,
 	.close = close_descriptor,
-	.prctl_tasks = tasks,
+	.prctl_tasks = control_tasks,
 	.bpf = bpf,
 };

@@ -75,9 +75,9 @@ static void append_tracepoint(struct tracepoints *all, uint32_t id, char *name)
 }
 
 /* Calls the function for each directory; system is NULL in the directory of the systems. */
-static void visit(struct tracepoints *all, const char *path, const char *system,
-		  void (*function)(struct tracepoints *all, const char *path, const char *system,
-				   const char *name))
+static void visit_system(struct tracepoints *all, const char *path, const char *system,
+			 void (*function)(struct tracepoints *all, const char *path,
+					  const char *system, const char *name))
 {
 	DIR *directory = opendir(path);
 	const struct dirent *entry;
@@ -113,7 +113,7 @@ static void read_system(struct tracepoints *all, const char *path, const char *s
 			const char *name)
 {
 	(void)system;
-	visit(all, path, name, read_tracepoint);
+	visit_system(all, path, name, read_tracepoint);
 }
 
 /* Reads the id of "system:name". */
@@ -184,7 +184,8 @@ static const char *find_tracepoint(const struct tracepoints *all, uint64_t id, c
 }
 
 /* With fresh, an absent id is searched again at once: a caller with err gets its own answer. */
-static const char *search(struct tracepoints *all, uint64_t id, const char *events, bool fresh)
+static const char *search_tracepoint(struct tracepoints *all, uint64_t id, const char *events,
+				     bool fresh)
 {
 	const char *name;
 
@@ -200,7 +201,7 @@ static const char *search(struct tracepoints *all, uint64_t id, const char *even
 	}
 	if (!name) {
 		clear_tracepoints(all);
-		visit(all, events, NULL, read_system);
+		visit_system(all, events, NULL, read_system);
 		name = find_tracepoint(all, id, events);
 	}
 	all->last_id = id;
@@ -249,7 +250,7 @@ int perch_machine_tracepoint(struct perch_machine *machine, uint64_t id, char *b
 		machine->tracepoints = calloc(1, sizeof(*machine->tracepoints));
 	if (machine && machine->tracepoints)
 		all = machine->tracepoints;
-	name = search(all, id, events, err);
+	name = search_tracepoint(all, id, events, err);
 	rc = name ? copy_name(name, buffer, size, err) : not_found(machine, all, id, events, err);
 	clear_tracepoints(&own);
 	return rc;

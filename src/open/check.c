@@ -18,7 +18,7 @@
 #define SAMPLES(what)  (options->sample & PERCH_SAMPLE_##what)
 #define SIDEBAND(what) (options->sideband & PERCH_SIDEBAND_##what)
 
-static int contradiction(const char *field, const char *sentence, struct perch_error *err)
+static int contradictory_field(const char *field, const char *sentence, struct perch_error *err)
 {
 	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT, "%s", sentence);
 	perch_error_field(err, field, NULL);
@@ -30,10 +30,10 @@ static int contradiction(const char *field, const char *sentence, struct perch_e
  * sentence names both. This is straight code because a table of conditions would double the time
  * of perch_attr_build().
  */
-#define REFUSE(condition, field, sentence)                          \
-	do {                                                        \
-		if (__builtin_expect(!!(condition), 0))             \
-			return contradiction(field, sentence, err); \
+#define REFUSE(condition, field, sentence)                                \
+	do {                                                              \
+		if (__builtin_expect(!!(condition), 0))                   \
+			return contradictory_field(field, sentence, err); \
 	} while (0)
 
 static int check_sampling(const struct perch_options *options, struct perch_error *err)

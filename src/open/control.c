@@ -179,7 +179,7 @@ int perch_event_modify(int fd, const struct perch_attr *attr, struct perch_machi
 	return control_event(fd, PERCH_IOC_MODIFY_ATTRIBUTES, (unsigned long)&copy, machine, err);
 }
 
-static int tasks(bool enable, struct perch_machine *machine, struct perch_error *err)
+static int enable_tasks(bool enable, struct perch_machine *machine, struct perch_error *err)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	const char *verb = enable ? "enable" : "disable";
@@ -211,10 +211,10 @@ static int tasks(bool enable, struct perch_machine *machine, struct perch_error 
 
 int perch_tasks_enable(struct perch_machine *machine, struct perch_error *err)
 {
-	return tasks(true, machine, err);
+	return enable_tasks(true, machine, err);
 }
 
 int perch_tasks_disable(struct perch_machine *machine, struct perch_error *err)
 {
-	return tasks(false, machine, err);
+	return enable_tasks(false, machine, err);
 }

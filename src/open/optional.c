@@ -153,9 +153,9 @@ static bool omit_next(struct fallback *d, const struct perch__attempt *refused)
  * keeps it if the kernel accepts it. No other event is open meanwhile, because breakpoints and
  * counters are few.
  */
-static int restore(struct fallback *d, int fd, const struct perch_target *target, int group_fd,
-		   unsigned long flags, struct perch_machine *machine,
-		   struct perch__attempt *attempt)
+static int restore_features(struct fallback *d, int fd, const struct perch_target *target,
+			    int group_fd, unsigned long flags, struct perch_machine *machine,
+			    struct perch__attempt *attempt)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	size_t nr = d->next ? d->next - 1 : 0;
@@ -236,7 +236,7 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 		return perch__explain_attempt(&attempt, machine, err);
 	if (fd < 0)
 		return explain_required(&d, &attempt, target, group_fd, flags, machine, err);
-	fd = restore(&d, fd, target, group_fd, flags, machine, &attempt);
+	fd = restore_features(&d, fd, target, group_fd, flags, machine, &attempt);
 	if (fd < 0)
 		return perch__explain_attempt(&attempt, machine, err);
 	*attr = d.attr;

@@ -48,7 +48,7 @@ struct threads {
 	size_t sorted; /* threads found in earlier rounds, at the start of the array, in order */
 };
 
-static int ascending(const void *left, const void *right)
+static int by_tid(const void *left, const void *right)
 {
 	pid_t one = *(const pid_t *)left, other = *(const pid_t *)right;
 
@@ -59,7 +59,7 @@ static int add_thread(struct threads *threads, pid_t tid)
 {
 	pid_t *added;
 
-	if (threads->sorted && bsearch(&tid, threads->tid, threads->sorted, sizeof(tid), ascending))
+	if (threads->sorted && bsearch(&tid, threads->tid, threads->sorted, sizeof(tid), by_tid))
 		return 0;
 	added = PERCH__ARRAY_APPEND(threads->tid, threads->nr, threads->capacity);
 	if (!added)
@@ -108,7 +108,7 @@ static int list_threads(struct threads *threads, const char *path)
 	int rc = read_threads(threads, path);
 
 	for (int round = 0; !rc && threads->nr > threads->sorted && round < MAX_ROUNDS; round++) {
-		qsort(threads->tid, threads->nr, sizeof(*threads->tid), ascending);
+		qsort(threads->tid, threads->nr, sizeof(*threads->tid), by_tid);
 		threads->sorted = threads->nr;
 		rc = read_threads(threads, path);
 		if (rc == -ENOENT || rc == -ESRCH)

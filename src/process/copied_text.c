@@ -34,7 +34,7 @@ static bool text_of_file(const struct map *map, struct copied_text *text)
 	return true;
 }
 
-static bool same(const struct copied_text *a, const struct copied_text *b)
+static bool same_copy(const struct copied_text *a, const struct copied_text *b)
 {
 	return a->dso == b->dso && a->shift == b->shift;
 }
@@ -60,7 +60,7 @@ static bool find_below(const struct space *space, const struct map *map, struct 
 		struct copied_text next;
 
 		at = perch__space_find(space, at->end);
-		if (i == MAX_PIECES || !text_of_map(at, &next) || !same(text, &next))
+		if (i == MAX_PIECES || !text_of_map(at, &next) || !same_copy(text, &next))
 			return false;
 	}
 	return true;
@@ -84,8 +84,8 @@ static bool continues(const struct map *before, const struct map *after, struct 
 {
 	struct copied_text other;
 
-	return text_of_file(before, text) && text_of_file(after, &other) && same(text, &other) &&
-	       !(before->not_executable && after->not_executable);
+	return text_of_file(before, text) && text_of_file(after, &other) &&
+	       same_copy(text, &other) && !(before->not_executable && after->not_executable);
 }
 
 static bool find_between(const struct space *space, const struct map *map, struct copied_text *text)

@@ -153,8 +153,8 @@ struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *
 }
 
 /* Adds what the key has to a DSO that lacks it. Returns the DSO, or NULL if out of memory. */
-static struct perch_dso *complete(struct perch_processes *processes, struct perch_dso *dso,
-				  const struct dso_key *key)
+static struct perch_dso *complete_dso(struct perch_processes *processes, struct perch_dso *dso,
+				      const struct dso_key *key)
 {
 	if (key->size && !dso->build_id_size && set_build_id(processes, dso, key))
 		return NULL;
@@ -176,7 +176,7 @@ static struct perch_dso *add_dso(struct perch_processes *processes, struct perch
 		return NULL;
 	if (first)
 		first->shared_path = dso->shared_path = true;
-	return complete(processes, dso, key);
+	return complete_dso(processes, dso, key);
 }
 
 /* The build id of the header is that of the path: it may not be that of a second file. */
@@ -202,7 +202,7 @@ static struct perch_dso *find_with_header(struct perch_processes *processes,
 		dso->build_id_of_path |= header && !dso->inode;
 	}
 	if (dso && !(key->mmap && dso->inode))
-		return complete(processes, dso, &with);
+		return complete_dso(processes, dso, &with);
 	dso = add_dso(processes, first, &with, kind);
 	if (dso)
 		dso->build_id_of_path = header;
@@ -223,14 +223,14 @@ static struct perch_dso *find_or_add(struct perch_processes *processes, const st
 	else if (key->mmap)
 		dso = find_by_file(processes, key);
 	if (dso)
-		return complete(processes, dso, key);
+		return complete_dso(processes, dso, key);
 	first = find_by_path(processes, key);
 	if (!key->size && !key->mmap && first)
 		return first;
 	if (!key->size)
 		return find_with_header(processes, first, key, kind);
 	if (first && !first->build_id_size && !first->inode)
-		return complete(processes, first, key);
+		return complete_dso(processes, first, key);
 	return add_dso(processes, first, key, kind);
 }
 

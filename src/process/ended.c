@@ -11,7 +11,7 @@ static bool is_freed(const struct perch_thread *thread)
 }
 
 /* Returns the number of threads to free. */
-static size_t mark(struct perch_processes *processes)
+static size_t mark_ended(struct perch_processes *processes)
 {
 	size_t freed = 0;
 
@@ -73,7 +73,7 @@ static void free_processes(struct perch_processes *processes)
 int64_t perch_processes_discard_ended(struct perch_processes *processes)
 {
 	struct perch__hash_table by_tid = { 0 }, by_pid = { 0 };
-	size_t freed = mark(processes);
+	size_t freed = mark_ended(processes);
 
 	if (freed) {
 		if (perch__hash_reserve(&by_tid, processes->nr_threads + 1) ||

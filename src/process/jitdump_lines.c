@@ -133,7 +133,7 @@ static int need_lines(struct perch_jitdump *jitdump, struct jit_function *functi
 }
 
 /* Finds out whether addresses of lines are too large. */
-static int examine(struct perch_jitdump *jitdump)
+static int examine_jitdump(struct perch_jitdump *jitdump)
 {
 	while (!jitdump->right_lines && jitdump->examined < jitdump->nr_functions &&
 	       jitdump->examined < MAX_EXAMINED) {
@@ -180,7 +180,7 @@ int perch_jitdump_find_line(struct perch_jitdump *jitdump, uint64_t offset, cons
 	if (perch_jitdump_find(jitdump, offset, &found))
 		return -ENOENT;
 	function = &jitdump->function[found.number];
-	if (examine(jitdump) || need_lines(jitdump, function))
+	if (examine_jitdump(jitdump) || need_lines(jitdump, function))
 		return -ENOMEM;
 	if (!function->lines)
 		return -ENOENT;

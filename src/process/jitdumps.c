@@ -108,7 +108,7 @@ static int apply_change(struct perch_processes *processes, struct perch_jitdump 
 						       .dso = jitdump->dso });
 }
 
-static int64_t now(void)
+static int64_t now_ms(void)
 {
 	struct timespec time;
 
@@ -119,7 +119,7 @@ static int64_t now(void)
 /* Reads what the files have in addition, at most once in an interval. */
 static int read_more(struct jitdumps *jitdumps)
 {
-	int64_t time = now();
+	int64_t time = now_ms();
 
 	if (time - jitdumps->checked < CHECK_INTERVAL)
 		return 0;

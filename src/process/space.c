@@ -95,8 +95,8 @@ static struct map_node *join_trees(struct space *space, struct map_node *first,
  * map that contains the address is cut: it then ends at the address, and *cut is the rest of it,
  * which is in neither tree.
  */
-static void split(struct space *space, struct map_node *node, uint64_t at, struct map_node **before,
-		  struct map_node **after, struct map *cut)
+static void split_at(struct space *space, struct map_node *node, uint64_t at,
+		     struct map_node **before, struct map_node **after, struct map *cut)
 {
 	struct map_node *below;
 
@@ -108,11 +108,11 @@ static void split(struct space *space, struct map_node *node, uint64_t at, struc
 	if (node->map.start >= at) {
 		below = node->left;
 		*after = node;
-		split(space, below, at, before, &node->left, cut);
+		split_at(space, below, at, before, &node->left, cut);
 	} else {
 		below = node->right;
 		*before = node;
-		split(space, below, at, &node->right, after, cut);
+		split_at(space, below, at, &node->right, after, cut);
 		if (node->map.end <= at)
 			return;
 		*cut = node->map;
@@ -129,8 +129,8 @@ static int insert_map(struct space *space, struct map_node **root, const struct 
 
 	if (map->end <= map->start)
 		return 0;
-	split(space, *root, map->start, &before, &rest, &around);
-	split(space, rest, map->end, &covered, &after, &into);
+	split_at(space, *root, map->start, &before, &rest, &around);
+	split_at(space, rest, map->end, &covered, &after, &into);
 	node_put(covered);
 	before = join_trees(space, before, new_node(space, map));
 	/* a map that starts before the new one may end after it */

@@ -17,12 +17,12 @@ int perch__samples_count(struct perch_profile *profile)
 	return perch__batch_count(profile, batch);
 }
 
-static int count(void *profile, void *batch)
+static int count_batch(void *profile, void *batch)
 {
 	return perch__batch_count(profile, batch);
 }
 
-static int pass(struct perch_profile *profile)
+static int pass_batch(struct perch_profile *profile)
 {
 	void *batch = profile->batch;
 	int rc = perch__batch_thread_pass(profile->count_thread, &batch);
@@ -36,7 +36,7 @@ static int end_batch(struct perch_profile *profile)
 {
 	if (profile->threads && !profile->count_thread) {
 		profile->count_thread = perch__batch_thread_new(&(struct perch__batch_job){
-			.run = count,
+			.run = count_batch,
 			.context = profile,
 			.batch_size = sizeof(*profile->batch),
 			.nr_batches = BATCHES,
@@ -46,7 +46,7 @@ static int end_batch(struct perch_profile *profile)
 	if (!profile->count_thread)
 		return perch__samples_count(profile);
 	profile->batch->unit = profile->unit;
-	return pass(profile);
+	return pass_batch(profile);
 }
 
 /* Stores the key of an address. */

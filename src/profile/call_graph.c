@@ -275,7 +275,7 @@ static int add_innermost(const struct node *nodes, uint32_t outermost, uint32_t 
  * Stacks in which the row's function only called others start at that function: in caller order at
  * its outermost frame, in callee order at its innermost one.
  */
-static int collect(struct builder *builder, uint32_t row, bool inner, struct items *items)
+static int collect_items(struct builder *builder, uint32_t row, bool inner, struct items *items)
 {
 	const struct perch_profile *profile = builder->profile;
 	const struct node *nodes = profile->tree.node;
@@ -347,7 +347,7 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 
 	*tree = (struct perch_call_graph){ 0 };
 	if (PERCH__ARRAY_APPEND(tree->node, tree->nr, builder.capacity)) {
-		rc = collect(&builder, row->index, inner, &items);
+		rc = collect_items(&builder, row->index, inner, &items);
 		for (size_t i = 0; i < items.nr; i++) {
 			tree->node[0].period += items.item[i].weight;
 			tree->node[0].samples += items.item[i].samples;

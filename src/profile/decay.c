@@ -230,7 +230,7 @@ static void clear_results(struct matcher *matcher)
 }
 
 /* Puts the remainder into the profile; what it had is in the remainder, to be freed. */
-static void use(struct perch_profile *profile, struct remainder *remainder)
+static void use_remainder(struct perch_profile *profile, struct remainder *remainder)
 {
 	struct perch_addresses *addresses = profile->addresses;
 
@@ -268,7 +268,7 @@ int perch_profile_decay(struct perch_profile *profile, uint32_t numerator, uint3
 	profile->unit = UNIT;
 	rc = gather(&remainder, profile);
 	if (!rc)
-		use(profile, &remainder);
+		use_remainder(profile, &remainder);
 	clear_remainder(&remainder);
 	return rc ? no_memory(err) : 0;
 }

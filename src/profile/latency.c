@@ -26,7 +26,7 @@ static unsigned shift_of(const struct perch_profile *profile)
 	return 0;
 }
 
-static uint64_t divide(const struct latency *latency, uint64_t period, uint32_t parallelism)
+static uint64_t divide_period(const struct latency *latency, uint64_t period, uint32_t parallelism)
 {
 	unsigned __int128 whole = (unsigned __int128)period << latency->shift;
 
@@ -67,7 +67,7 @@ int perch__latency_add(struct perch_profile *profile, uint32_t node, uint32_t co
 		       uint64_t period)
 {
 	struct latency *latency = &profile->latency;
-	uint64_t part = divide(latency, period, latency->parallelism[context]);
+	uint64_t part = divide_period(latency, period, latency->parallelism[context]);
 
 	if (PERCH__ARRAY_RESERVE_ZEROED(latency->node, latency->capacity, (size_t)node + 1))
 		return -ENOMEM;

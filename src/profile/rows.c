@@ -92,7 +92,7 @@ static uint32_t get_row(struct row_walk *walk, const struct node *node)
 	return row;
 }
 
-static int push(struct row_walk *walk, uint32_t node)
+static int push_node(struct row_walk *walk, uint32_t node)
 {
 	struct step *step = PERCH__ARRAY_APPEND(walk->step, walk->nr, walk->capacity);
 
@@ -107,7 +107,7 @@ static int push_children(struct row_walk *walk, const struct node *node)
 	for (uint32_t child = node->first_child; child != NO_NODE;) {
 		const struct node *at = &walk->profile->tree.node[child];
 
-		if (push(walk, child))
+		if (push_node(walk, child))
 			return -ENOMEM;
 		__builtin_prefetch(&walk->cached_row[values_of(walk, at)]);
 		child = at->next;
@@ -188,7 +188,7 @@ static void prefetch_root(const struct row_walk *walk, size_t number)
 /* Adds all stacks of a root to their rows. */
 static int fill_from(struct row_walk *walk, uint32_t root)
 {
-	if (push(walk, root))
+	if (push_node(walk, root))
 		return -ENOMEM;
 	while (walk->nr) {
 		struct step *step = &walk->step[walk->nr - 1];

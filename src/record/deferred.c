@@ -225,7 +225,7 @@ static int append_to_all(struct perch_deferred *deferred, struct waiting *waitin
 	return 0;
 }
 
-static struct waiting *take(struct perch_deferred *deferred, struct waiting *waiting)
+static struct waiting *take_waiting(struct perch_deferred *deferred, struct waiting *waiting)
 {
 	struct list *list = find_list(deferred, cookie_key(waiting->thread, waiting->cookie));
 
@@ -412,7 +412,7 @@ static struct waiting *find_match(const struct perch_deferred *deferred,
 static int return_sample(struct perch_deferred *deferred, struct waiting *waiting,
 			 struct perch_record *record)
 {
-	deferred->returned = take(deferred, waiting);
+	deferred->returned = take_waiting(deferred, waiting);
 	perch_record_decode(record, waiting->parse_info, waiting->bytes, waiting->size, NULL);
 	record->event = waiting->event;
 	record->offset = waiting->offset;

@@ -4,7 +4,7 @@
 
 #include "fields.h"
 
-static void emit(struct perch__walk *walk, const struct perch_field *field)
+static void emit_record_field(struct perch__walk *walk, const struct perch_field *field)
 {
 	if (!walk->rc)
 		walk->rc = walk->function(walk->context, field);
@@ -13,7 +13,8 @@ static void emit(struct perch__walk *walk, const struct perch_field *field)
 void perch__emit_field(struct perch__walk *walk, const char *name, enum perch_field_kind kind,
 		       uint64_t value)
 {
-	emit(walk, &(struct perch_field){ .name = name, .kind = kind, .value = value });
+	emit_record_field(walk,
+			  &(struct perch_field){ .name = name, .kind = kind, .value = value });
 }
 
 void perch__emit_flags(struct perch__walk *walk, const char *name, uint64_t value,
@@ -22,29 +23,29 @@ void perch__emit_flags(struct perch__walk *walk, const char *name, uint64_t valu
 	char text[PERCH__FORMAT_BYTES];
 	size_t length = format(walk->arch, value, text, sizeof(text));
 
-	emit(walk, &(struct perch_field){
-			   .name = name,
-			   .kind = PERCH_FIELD_FLAGS,
-			   .value = value,
-			   .text = text,
-			   .length = length < sizeof(text) ? length : sizeof(text) - 1,
-		   });
+	emit_record_field(walk, &(struct perch_field){
+					.name = name,
+					.kind = PERCH_FIELD_FLAGS,
+					.value = value,
+					.text = text,
+					.length = length < sizeof(text) ? length : sizeof(text) - 1,
+				});
 }
 
 void perch__emit_bytes(struct perch__walk *walk, const char *name, const void *bytes, size_t length)
 {
-	emit(walk, &(struct perch_field){ .name = name,
-					  .kind = PERCH_FIELD_BYTES,
-					  .text = length ? bytes : "",
-					  .length = length });
+	emit_record_field(walk, &(struct perch_field){ .name = name,
+						       .kind = PERCH_FIELD_BYTES,
+						       .text = length ? bytes : "",
+						       .length = length });
 }
 
 void perch__emit_text(struct perch__walk *walk, const char *name, const struct perch_text *text)
 {
-	emit(walk, &(struct perch_field){ .name = name,
-					  .kind = PERCH_FIELD_TEXT,
-					  .text = text->text ? text->text : "",
-					  .length = text->length });
+	emit_record_field(walk, &(struct perch_field){ .name = name,
+						       .kind = PERCH_FIELD_TEXT,
+						       .text = text->text ? text->text : "",
+						       .length = text->length });
 }
 
 void perch__emit_read(struct perch__walk *walk, const char *name,

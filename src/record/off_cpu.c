@@ -6,7 +6,7 @@
 #include "record/off_cpu.h"
 
 /* Copies the next bytes of the raw data. Returns false if there are fewer. */
-static bool take(const char **at, size_t *left, void *to, size_t size)
+static bool take_bytes(const char **at, size_t *left, void *to, size_t size)
 {
 	if (*left < size)
 		return false;
@@ -24,7 +24,7 @@ bool perch_off_cpu_decode(struct perch_off_cpu *off_cpu, const struct perch_samp
 	struct off_cpu_tail tail;
 
 	*off_cpu = (struct perch_off_cpu){ 0 };
-	if (!take(&at, &left, &head, sizeof(head)) || head.nr > left / sizeof(uint64_t))
+	if (!take_bytes(&at, &left, &head, sizeof(head)) || head.nr > left / sizeof(uint64_t))
 		return false;
 	*off_cpu = (struct perch_off_cpu){ .pid = head.pid,
 					   .tid = head.tid,
@@ -34,8 +34,8 @@ bool perch_off_cpu_decode(struct perch_off_cpu *off_cpu, const struct perch_samp
 	at += head.nr * sizeof(uint64_t);
 	left -= head.nr * sizeof(uint64_t);
 	/* samples of perf end here */
-	if (!take(&at, &left, &off_cpu->cgroup, sizeof(off_cpu->cgroup)) ||
-	    !take(&at, &left, &tail, sizeof(tail)))
+	if (!take_bytes(&at, &left, &off_cpu->cgroup, sizeof(off_cpu->cgroup)) ||
+	    !take_bytes(&at, &left, &tail, sizeof(tail)))
 		return true;
 	off_cpu->state = tail.state;
 	off_cpu->flags = tail.flags;

@@ -28,7 +28,7 @@ static int check_aux(const struct perch_ring *ring, enum perch_ring_mode mode,
 	return 0;
 }
 
-static void use(struct perch_ring *ring, void *area, size_t size, enum perch_ring_mode mode)
+static void use_area(struct perch_ring *ring, void *area, size_t size, enum perch_ring_mode mode)
 {
 	struct perch__aux *aux = &ring->aux;
 
@@ -39,8 +39,8 @@ static void use(struct perch_ring *ring, void *area, size_t size, enum perch_rin
 		aux->next = aux->head = ring->control->aux_tail;
 }
 
-static int map(struct perch_ring *ring, size_t bytes, enum perch_ring_mode mode,
-	       struct perch_machine *machine, struct perch_error *err)
+static int map_aux(struct perch_ring *ring, size_t bytes, enum perch_ring_mode mode,
+		   struct perch_machine *machine, struct perch_error *err)
 {
 	const uint64_t offset = ring->mapped;
 	void *area;
@@ -53,7 +53,7 @@ static int map(struct perch_ring *ring, size_t bytes, enum perch_ring_mode mode,
 		ring->control->aux_offset = ring->control->aux_size = 0;
 		return rc;
 	}
-	use(ring, area, bytes, mode);
+	use_area(ring, area, bytes, mode);
 	ring->aux.mapped = bytes;
 	return 0;
 }
@@ -80,7 +80,7 @@ int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_m
 			err, EINVAL, PERCH_ERROR_USAGE,
 			"the AUX area size must be a power of two of pages (%zu pages are not, or too many)",
 			pages);
-	return map(ring, pages * page_bytes, mode, machine ? machine : ring->machine, err);
+	return map_aux(ring, pages * page_bytes, mode, machine ? machine : ring->machine, err);
 }
 
 int perch_ring_aux_from_memory(struct perch_ring *ring, void *area, size_t size,
@@ -93,7 +93,7 @@ int perch_ring_aux_from_memory(struct perch_ring *ring, void *area, size_t size,
 	if (!area || !size || size & (size - 1))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "the size of an AUX area in memory must be a power of two");
-	use(ring, area, size, mode);
+	use_area(ring, area, size, mode);
 	return 0;
 }
 

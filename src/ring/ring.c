@@ -122,7 +122,7 @@ int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *con
 	return 0;
 }
 
-static void unmap(struct perch_ring *ring)
+static void unmap_ring(struct perch_ring *ring)
 {
 	if (ring->aux.mapped)
 		ring->calls->munmap(ring->calls->context, ring->aux.area, ring->aux.mapped);
@@ -138,7 +138,7 @@ void perch_ring_close(struct perch_ring *ring)
 	if (!ring)
 		return;
 	if (!perch__ring_is_forked(ring))
-		unmap(ring);
+		unmap_ring(ring);
 	free(ring->snapshot.index);
 	free(ring);
 }

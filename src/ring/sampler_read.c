@@ -16,8 +16,8 @@ static inline uint64_t lost_in(const void *record, uint32_t type, uint16_t size)
 	return word ? ((const uint64_t *)record)[word] : 0;
 }
 
-static inline void count(struct perch_sampler_stats *stats, uint32_t type, uint16_t size,
-			 uint64_t lost)
+static inline void count_record(struct perch_sampler_stats *stats, uint32_t type, uint16_t size,
+				uint64_t lost)
 {
 	perch__stats_count(stats, type, lost);
 	stats->bytes += size;
@@ -82,9 +82,9 @@ int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *recor
 		uint16_t size = bytes->size;
 		uint64_t lost = lost_in(bytes, type, size);
 
-		count(stats, type, size, lost);
+		count_record(stats, type, size, lost);
 		if (perch_decoder_decode(sampler->decoder, bytes, size, record, NULL) >= 0) {
-			count(&sampler->events[record->event].stats, type, size, lost);
+			count_record(&sampler->events[record->event].stats, type, size, lost);
 			return 1;
 		}
 		stats->damaged++;
@@ -151,10 +151,10 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
 			break;
 		stats = &sampler->rings[sampler->merge_rings[ring]].stats;
 		lost = lost_in(record->bytes, record->type, record->size);
-		count(stats, record->type, record->size, lost);
+		count_record(stats, record->type, record->size, lost);
 		if (rc > 0) {
-			count(&sampler->events[record->event].stats, record->type, record->size,
-			      lost);
+			count_record(&sampler->events[record->event].stats, record->type,
+				     record->size, lost);
 			break;
 		}
 		stats->damaged++;
@@ -173,7 +173,8 @@ static void count_event(struct perch_sampler *sampler, const void *bytes, uint32
 	    !perch__lost_word(type, size))
 		return;
 	if (perch_decoder_decode(sampler->decoder, bytes, size, &record, NULL) >= 0)
-		count(&sampler->events[record.event].stats, type, size, lost_in(bytes, type, size));
+		count_record(&sampler->events[record.event].stats, type, size,
+			     lost_in(bytes, type, size));
 }
 
 /* Counts the LOST and THROTTLE records of a batch. They are short; one that wraps is copied. */

@@ -93,8 +93,8 @@ static int take_put(struct perch_session *session, struct perch_record *record)
 	return 1;
 }
 
-static int unwind(struct perch_session *session, struct perch_record *record,
-		  struct perch_error *err)
+static int unwind_sample(struct perch_session *session, struct perch_record *record,
+			 struct perch_error *err)
 {
 	if (!session->options.keep_stacks && !session->options.file_order)
 		return perch__unwind_sample(session, record, err);
@@ -123,7 +123,7 @@ static int next_record(struct perch_session *session, struct perch_record *recor
 		if (__builtin_expect(session->counts_running, 0)) /* its thread runs */
 			rc = apply_to_processes(session, record, err);
 		if (__builtin_expect(perch__has_stack(session, record), 0) && rc >= 0)
-			rc = unwind(session, record, err);
+			rc = unwind_sample(session, record, err);
 		if (__builtin_expect(session->branch_history, 0) && rc >= 0)
 			perch__use_branch_history(session, record);
 		return rc < 0 ? rc : 1;

@@ -163,7 +163,7 @@ static void count_running(struct perch_session *session)
 }
 
 /* Makes the objects that change with each record. */
-static int begin(struct perch_session *session, struct perch_error *err)
+static int begin_session(struct perch_session *session, struct perch_error *err)
 {
 	int rc = perch_processes_new(&session->processes, err);
 
@@ -194,7 +194,7 @@ static int begin(struct perch_session *session, struct perch_error *err)
 	return rc ? rc : add_build_ids(session, err);
 }
 
-static void end(struct perch_session *session)
+static void end_session(struct perch_session *session)
 {
 	perch__reads_free(session->reads);
 	perch__tracepoint_texts_free(session->texts);
@@ -262,7 +262,7 @@ static int new_session(struct perch_session **result, const char *path, int fd,
 		session->options = *options;
 	rc = open_reader(session, path, fd, err);
 	if (!rc)
-		rc = begin(session, err);
+		rc = begin_session(session, err);
 	if (rc)
 		perch_session_close(session);
 	else
@@ -286,17 +286,17 @@ void perch_session_close(struct perch_session *session)
 {
 	if (!session)
 		return;
-	end(session);
+	end_session(session);
 	perch_reader_close(session->reader);
 	free(session);
 }
 
 int perch_session_rewind(struct perch_session *session, struct perch_error *err)
 {
-	end(session);
+	end_session(session);
 	session->stats = (struct perch_session_stats){ 0 };
 	session->lost_samples = 0;
 	session->put = NULL;
 	perch_reader_rewind(session->reader);
-	return begin(session, err);
+	return begin_session(session, err);
 }

@@ -6,11 +6,6 @@
 
 #include "code.h"
 
-static int failed(struct perch_error *err, int errnum, const char *text)
-{
-	return perch_error_set(err, errnum, PERCH_ERROR_FILE, "%s", text);
-}
-
 static int code_of_file(struct perch_symbols *symbols, const struct perch_dso *dso,
 			struct perch_code *code, struct perch_error *err)
 {
@@ -38,7 +33,8 @@ static int code_of_file(struct perch_symbols *symbols, const struct perch_dso *d
 		code->address = code->offset - found->offset + found->address;
 		rc = perch__code_of_elf(&elf, code, err);
 	} else {
-		rc = failed(err, ENOENT, "no segment of the file has the bytes of the function");
+		rc = perch__code_error(err, ENOENT,
+				       "no segment of the file has the bytes of the function");
 	}
 	if (perch__kind_of(dso)->is_mapped && !fstat(fd, &status))
 		code->modified_at = (uint64_t)status.st_mtim.tv_sec * 1000000000 +
@@ -65,7 +61,7 @@ int perch_symbols_read_code(struct perch_symbols *symbols, const struct perch_ds
 	else if (kind->open)
 		rc = code_of_file(symbols, dso, code, err);
 	else
-		rc = failed(err, ENOENT, "no mapping was recorded at the address");
+		rc = perch__code_error(err, ENOENT, "no mapping was recorded at the address");
 	if (rc)
 		perch_code_clear(code);
 	return rc;

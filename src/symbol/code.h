@@ -12,6 +12,12 @@
  * range, which is shortened to what the segment has. Returns 0 or a negative errno, with err.
  */
 int perch__code_of_elf(struct perch__elf *elf, struct perch_code *code, struct perch_error *err);
+/* Sets err to a text. Returns -errnum. */
+static inline int perch__code_error(struct perch_error *err, int errnum, const char *text)
+{
+	return perch_error_set(err, errnum, PERCH_ERROR_FILE, "%s", text);
+}
+
 /* One part without data. Returns 0 or -ENOMEM. */
 int perch__code_add_part(struct perch_code *code, uint64_t address, enum perch_code_kind kind);
 /*

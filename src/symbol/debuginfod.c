@@ -64,7 +64,7 @@ struct debuginfod {
 	bool ended; /* by on_progress() */
 };
 
-static double now(void)
+static double now_seconds(void)
 {
 	struct timespec time;
 
@@ -126,7 +126,7 @@ static void load_debuginfod(void)
 static int on_progress(struct client *client, long done, long total)
 {
 	struct debuginfod *debuginfod = library.get_user_data(client);
-	double time = now();
+	double time = now_seconds();
 
 	if (total > 0)
 		debuginfod->bytes = done;
@@ -186,10 +186,10 @@ static int ask(struct debuginfod *debuginfod, const struct perch_dso *dso,
 	debuginfod->dso = dso;
 	debuginfod->bytes = debuginfod->enough = 0;
 	debuginfod->ended = false;
-	debuginfod->started = debuginfod->enough_at = now();
+	debuginfod->started = debuginfod->enough_at = now_seconds();
 	fd = library.find[answer->kind](debuginfod->client, answer->build_id, (int)answer->size,
 					NULL);
-	debuginfod->waited += now() - debuginfod->started;
+	debuginfod->waited += now_seconds() - debuginfod->started;
 	if (debuginfod->progress)
 		debuginfod->progress(debuginfod->context, NULL, 0, 0);
 	if (fd < 0 && debuginfod->ended)

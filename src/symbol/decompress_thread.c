@@ -45,7 +45,7 @@ static struct decompress_job *take_first(struct decompress_thread *thread)
 }
 
 /* Takes a job that waits. The mutex is locked. */
-static void take(struct decompress_thread *thread, struct decompress_job *job)
+static void take_job(struct decompress_thread *thread, struct decompress_job *job)
 {
 	struct decompress_job **at = &thread->first, *before = NULL;
 
@@ -158,7 +158,7 @@ int perch__decompress_finish(struct decompress_job *job)
 	}
 	pthread_mutex_lock(&thread->mutex);
 	if (job->state == WAITING) {
-		take(thread, job);
+		take_job(thread, job);
 		work(thread, job);
 	}
 	while (job->state != DONE) {
@@ -181,7 +181,7 @@ void perch__decompress_drop(struct decompress_job *job)
 	if (!perch__is_forked(thread->process)) {
 		pthread_mutex_lock(&thread->mutex);
 		if (job->state == WAITING)
-			take(thread, job);
+			take_job(thread, job);
 		else
 			while (job->state != DONE)
 				pthread_cond_wait(&thread->done, &thread->mutex);

@@ -67,7 +67,7 @@ int perch__batch_new(struct perch__batch **result, struct perch_machine *machine
 	return 0;
 }
 
-static void flush(struct perch__batch *batch)
+static void flush_batch(struct perch__batch *batch)
 {
 	int rc = 0;
 
@@ -98,7 +98,7 @@ void perch__batch_add(struct perch__batch *batch, uint32_t type, uint16_t misc, 
 		return;
 	}
 	if (batch->used + all > sizeof(batch->bytes))
-		flush(batch);
+		flush_batch(batch);
 	to = (char *)batch->bytes + batch->used;
 	memset(to, 0, all);
 	memcpy(to, &header, sizeof(header));
@@ -112,7 +112,7 @@ void perch__batch_add(struct perch__batch *batch, uint32_t type, uint16_t misc, 
 
 int perch__batch_end(struct perch__batch *batch, int rc, struct perch_synthesize_counts *counts)
 {
-	flush(batch);
+	flush_batch(batch);
 	/* a failure of the sink has ended the synthesis: it is the result, whatever failed besides
 	 */
 	if (batch->rc) {

@@ -119,7 +119,7 @@ static size_t find_position(const struct process *process, int fd)
 	return low;
 }
 
-static bool has(const struct process *process, size_t position, int fd)
+static bool has_descriptor(const struct process *process, size_t position, int fd)
 {
 	return position < process->nr && process->descriptor[position].fd == fd;
 }
@@ -132,7 +132,7 @@ struct trace_event *trace_find_event(const struct trace_descriptors *table, pid_
 	if (!process)
 		return NULL;
 	position = find_position(process, fd);
-	return has(process, position, fd) ? process->descriptor[position].event : NULL;
+	return has_descriptor(process, position, fd) ? process->descriptor[position].event : NULL;
 }
 
 static void drop_reference(struct trace_event *event)
@@ -168,7 +168,7 @@ static bool insert_descriptor(struct trace_descriptors *table, struct process *p
 	const int fd = descriptor->fd;
 	size_t position = find_position(process, fd);
 
-	if (has(process, position, fd))
+	if (has_descriptor(process, position, fd))
 		remove_at(table, process, position);
 	if (table->nr >= DESCRIPTORS_MAX ||
 	    PERCH__ARRAY_RESERVE(process->descriptor, process->capacity, process->nr + 1))
@@ -298,7 +298,7 @@ void trace_handle_fork(struct trace_job *job, pid_t parent, pid_t child)
 	for (size_t i = 0; i < from->nr; i++) {
 		int fd = from->descriptor[i].fd;
 
-		if (!has(to, find_position(to, fd), fd) &&
+		if (!has_descriptor(to, find_position(to, fd), fd) &&
 		    !insert_descriptor(table, to, &from->descriptor[i]))
 			return;
 	}
@@ -327,7 +327,7 @@ static struct process *find_record(const struct trace_job *job, pid_t pid, int f
 	if (!process)
 		return NULL;
 	*position = find_position(process, fd);
-	return has(process, *position, fd) ? process : NULL;
+	return has_descriptor(process, *position, fd) ? process : NULL;
 }
 
 void trace_handle_close(struct trace_job *job, pid_t pid, int fd)
@@ -378,7 +378,8 @@ bool trace_concerns_events(const struct trace_job *job, pid_t pid, int fd)
 
 	if (!process)
 		return false;
-	return fd < 0 ? process->had_refusal : has(process, find_position(process, fd), fd);
+	return fd < 0 ? process->had_refusal
+		      : has_descriptor(process, find_position(process, fd), fd);
 }
 
 /* The last process moves into the free index of the array. */

@@ -75,7 +75,7 @@ static struct value calculate(uint16_t operation, struct value a, struct value b
 	return (struct value){ 0 }; /* division: not worth an exact answer */
 }
 
-static bool compare(uint16_t operation, uint32_t a, uint32_t b)
+static bool compare_words(uint16_t operation, uint32_t a, uint32_t b)
 {
 	switch (operation) {
 	case BPF_JEQ:
@@ -158,7 +158,7 @@ static bool may_refuse_from(struct evaluation *evaluation, unsigned at, struct m
 		} else if (BPF_OP(instruction->code) == BPF_JA) {
 			at += instruction->k;
 		} else if (state.a.is_constant && b.is_constant) {
-			at += compare(BPF_OP(instruction->code), state.a.word, b.word)
+			at += compare_words(BPF_OP(instruction->code), state.a.word, b.word)
 				      ? instruction->jt
 				      : instruction->jf;
 		} else {

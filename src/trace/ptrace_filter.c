@@ -163,7 +163,7 @@ static void add_descriptors(struct tracer_filter *filter, const struct tracee_ab
 }
 
 /* Builds a filter for every ABI: of the system calls if range is NULL, else of descriptors. */
-static void build(struct tracer_filter *filter, const struct tracee_range *range)
+static void build_filter(struct tracer_filter *filter, const struct tracee_range *range)
 {
 	filter->length = 0;
 	load_word(filter, offsetof(struct seccomp_data, arch));
@@ -187,10 +187,10 @@ static void build(struct tracer_filter *filter, const struct tracee_range *range
 
 void tracer_filter_syscalls(struct tracer_filter *filter)
 {
-	build(filter, NULL);
+	build_filter(filter, NULL);
 }
 
 void tracer_filter_descriptors(struct tracer_filter *filter, const struct tracee_range *range)
 {
-	build(filter, range);
+	build_filter(filter, range);
 }

@@ -16,7 +16,7 @@ struct expression_machine {
 	const uint64_t *cfa;
 };
 
-static enum outcome push(struct expression_machine *machine, uint64_t word)
+static enum outcome push_word(struct expression_machine *machine, uint64_t word)
 {
 	if (machine->depth == MAX_DEPTH)
 		return INVALID;
@@ -29,7 +29,7 @@ static enum outcome push_register(struct expression_machine *machine, uint64_t n
 {
 	if (number >= MAX_REGISTERS || !(machine->registers->valid >> number & 1))
 		return INVALID;
-	return push(machine, machine->registers->value[number] + offset);
+	return push_word(machine, machine->registers->value[number] + offset);
 }
 
 static uint64_t read_signed(struct expression_machine *machine, unsigned size)
@@ -144,7 +144,7 @@ static enum outcome pick(struct expression_machine *machine, uint64_t from_top)
 {
 	if (from_top >= machine->depth)
 		return INVALID;
-	return push(machine, machine->word[machine->depth - 1 - from_top]);
+	return push_word(machine, machine->word[machine->depth - 1 - from_top]);
 }
 
 /* Rotates the top `nr` words: the top one becomes the last of them. */
@@ -169,31 +169,31 @@ static enum outcome stack_operation(struct expression_machine *machine, uint8_t 
 
 	switch (op) {
 	case DW_OP_lit0 ... DW_OP_lit31:
-		return push(machine, op - DW_OP_lit0);
+		return push_word(machine, op - DW_OP_lit0);
 	case DW_OP_addr:
-		return push(machine,
-			    perch__read(cursor, (unsigned)perch__stack_word_size(machine->stack)));
+		return push_word(machine, perch__read(cursor, (unsigned)perch__stack_word_size(
+								      machine->stack)));
 	case DW_OP_const1u:
 	case DW_OP_const2u:
 	case DW_OP_const4u:
 	case DW_OP_const8u:
-		return push(machine, perch__read(cursor, 1u << (op - DW_OP_const1u) / 2));
+		return push_word(machine, perch__read(cursor, 1u << (op - DW_OP_const1u) / 2));
 	case DW_OP_const1s:
 	case DW_OP_const2s:
 	case DW_OP_const4s:
 	case DW_OP_const8s:
-		return push(machine, read_signed(machine, 1u << (op - DW_OP_const1s) / 2));
+		return push_word(machine, read_signed(machine, 1u << (op - DW_OP_const1s) / 2));
 	case DW_OP_constu:
-		return push(machine, perch__read_uleb(cursor));
+		return push_word(machine, perch__read_uleb(cursor));
 	case DW_OP_consts:
-		return push(machine, (uint64_t)perch__read_sleb(cursor));
+		return push_word(machine, (uint64_t)perch__read_sleb(cursor));
 	case DW_OP_breg0 ... DW_OP_breg31:
 		return push_register(machine, op - DW_OP_breg0, (uint64_t)perch__read_sleb(cursor));
 	case DW_OP_bregx:
 		number = perch__read_uleb(cursor);
 		return push_register(machine, number, (uint64_t)perch__read_sleb(cursor));
 	case DW_OP_call_frame_cfa:
-		return machine->cfa ? push(machine, *machine->cfa) : INVALID;
+		return machine->cfa ? push_word(machine, *machine->cfa) : INVALID;
 	case DW_OP_dup:
 		return pick(machine, 0);
 	case DW_OP_over:
@@ -262,7 +262,7 @@ enum outcome perch__expression_evaluate(const struct expression *expression,
 	unsigned most = MAX_OPERATIONS, *left = stack->operations ? stack->operations : &most;
 
 	if (cfa)
-		push(&machine, *cfa);
+		push_word(&machine, *cfa);
 	for (unsigned done = 0; machine.cursor.at < end; done++) {
 		enum outcome outcome;
 

@@ -50,9 +50,10 @@ static inline enum outcome fast_step(const struct row *row, const struct archite
 	return return_to(row, architecture, restored, innermost, registers);
 }
 
-static enum outcome evaluate(const struct row *row, const struct cfi_rule *rule,
-			     const struct registers *registers, const struct copied_stack *stack,
-			     const uint64_t *cfa, uint64_t *value)
+static enum outcome evaluate_rule(const struct row *row, const struct cfi_rule *rule,
+				  const struct registers *registers,
+				  const struct copied_stack *stack, const uint64_t *cfa,
+				  uint64_t *value)
 {
 	const struct expression expression = { rule->expression, rule->size, row->rules->swapped };
 
@@ -65,7 +66,7 @@ static enum outcome slow_value(const struct row *row, const struct cfi_rule *rul
 			       const uint64_t *cfa, uint64_t *value)
 {
 	if (rule->kind == CFI_EXPRESSION || rule->kind == CFI_VALUE)
-		return evaluate(row, rule, registers, stack, cfa, value);
+		return evaluate_rule(row, rule, registers, stack, cfa, value);
 	if (cfa && rule->kind != CFI_REGISTER) {
 		*value = *cfa + (uint64_t)rule->offset;
 	} else {

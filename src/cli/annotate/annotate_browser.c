@@ -315,7 +315,7 @@ static void go_to_target(struct functions *functions)
 		move_to(functions, line);
 }
 
-static void search(struct functions *functions)
+static void search_function(struct functions *functions)
 {
 	const struct annotate_view *view = &functions->view;
 
@@ -494,7 +494,7 @@ static bool do_key(struct functions *functions, int key)
 		go_to_target(functions);
 		break;
 	case '/':
-		search(functions);
+		search_function(functions);
 		break;
 	case 'f':
 		select_function(functions);
@@ -535,8 +535,8 @@ static int next_key(const struct annotate_live *live)
 
 /* Shows a function, then what keys select. note: the message at first. live: NULL if all samples
  * were read. */
-static void browse(struct functions *functions, size_t page, const char *note,
-		   const struct annotate_live *live)
+static void browse_functions(struct functions *functions, size_t page, const char *note,
+			     const struct annotate_live *live)
 {
 	int key;
 
@@ -580,7 +580,7 @@ int annotate_browse(struct annotate *annotate)
 					 "the terminal of the variable TERM is unknown: use "
 					 "--stdio2");
 	else if (!status) {
-		browse(&functions, wanted, note, NULL);
+		browse_functions(&functions, wanted, note, NULL);
 		screen_close();
 	}
 	clear_functions(&functions);
@@ -614,7 +614,7 @@ void annotate_browse_live(const struct annotate_live *live, struct perch_annotat
 			snprintf(message, size, "%.150s has no samples of its own",
 				 annotate.symbol);
 		else
-			browse(&functions, wanted, note, live);
+			browse_functions(&functions, wanted, note, live);
 	}
 	clear_functions(&functions);
 	perch_sources_free(annotate.sources);

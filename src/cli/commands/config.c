@@ -155,7 +155,8 @@ static int write_file(const char *path, unsigned line, const struct cli_variable
 }
 
 /* Replaces the last line of the variable, which is the one that is used, or adds one. */
-static int set(struct cli_config *config, const struct cli_variable *variable, const char *value)
+static int set_variable(struct cli_config *config, const struct cli_variable *variable,
+			const char *value)
 {
 	const struct cli_config_item *item = cli_config_find(config, variable->name);
 
@@ -179,7 +180,7 @@ static int run_word(struct cli_config *config, const char *word)
 	if (!variable)
 		return refuse_variable(word, length);
 	if (word[length])
-		return set(config, variable, word + length + 1);
+		return set_variable(config, variable, word + length + 1);
 	item = cli_config_find(config, variable->name);
 	if (item)
 		put_item(item);

@@ -257,7 +257,7 @@ static void put_start(const struct dump *dump, struct perch__output *out,
 	perch__output_bytes(out, "\n", 1);
 }
 
-static void separate(struct dump *dump)
+static void separate_items(struct dump *dump)
 {
 	if (dump->any)
 		perch__output_bytes(&dump->out, "\n", 1);
@@ -287,7 +287,7 @@ static void put_fields(struct dump *dump, const struct perch_record *record)
 
 void dump_text_record(struct dump *dump, const struct perch_record *record, const char *error)
 {
-	separate(dump);
+	separate_items(dump);
 	put_start(dump, &dump->out, record);
 	if (error)
 		put_line(&dump->out, "damaged", error);
@@ -314,7 +314,7 @@ void dump_text_header(struct dump *dump)
 	for (size_t i = 0; i < nr; i++) {
 		struct text_writer writer = { .out = &dump->out };
 
-		separate(dump);
+		separate_items(dump);
 		perch__output_text(&dump->out, "event ");
 		perch__output_number(&dump->out, i);
 		perch__output_bytes(&dump->out, " ", 1);

@@ -134,7 +134,7 @@ static void print_times(FILE *out, const struct printed *printed)
 	print_numbers(out, printed);
 }
 
-static void reset(struct printed *printed)
+static void reset_printed(struct printed *printed)
 {
 	printed->nr = printed->ranges = printed->cpus = printed->configs = 0;
 	printed->more_ranges = printed->more_configs = printed->other_cpus = false;
@@ -161,7 +161,7 @@ static void print_count(const struct explain_job *job, struct printed *printed)
 		perch_cause_slug(refusal->cause));
 	print_times(job->out, printed);
 	fputc('\n', job->out);
-	reset(printed);
+	reset_printed(printed);
 }
 
 void explain_dedup_print_last(struct explain_job *job)
@@ -204,7 +204,7 @@ static void count_config(struct printed *printed, uint64_t config)
 		printed->config[printed->configs++] = config;
 }
 
-static void count(struct printed *printed, const struct explain_refusal *refusal)
+static void count_refusal(struct printed *printed, const struct explain_refusal *refusal)
 {
 	printed->nr++;
 	count_number(printed, refusal->number);
@@ -229,7 +229,7 @@ bool explain_dedup_count(struct explain_job *job, const struct explain_refusal *
 		return false;
 	for (size_t i = 0; i < dedup->nr; i++)
 		if (is_same(&dedup->printed[i]->refusal, refusal)) {
-			count(dedup->printed[i], refusal);
+			count_refusal(dedup->printed[i], refusal);
 			return true;
 		}
 	explain_dedup_print_last(job);

@@ -57,7 +57,7 @@ static int report_empty(const struct list *list)
 	return CLI_EXIT_FAILURE;
 }
 
-static int show(struct list *list)
+static int show_list(struct list *list)
 {
 	struct perch_error err;
 	int status = 0;
@@ -113,7 +113,7 @@ int perch_cmd_list(int argc, char **argv)
 		return cli_error("list", &err);
 	perch_machine_set_demangle(list.machine, perch_demangle);
 	read_filter(&list.filter, argc - first, argv + first);
-	status = show(&list);
+	status = show_list(&list);
 	perch_machine_free(list.machine);
 	return status;
 }

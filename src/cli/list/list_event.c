@@ -58,7 +58,7 @@ const char *list_state_text(enum list_state state)
 	return texts[state];
 }
 
-static bool matches(const char *text, const char *word)
+static bool matches_word(const char *text, const char *word)
 {
 	if (strpbrk(word, "*?["))
 		return fnmatch(word, text, FNM_CASEFOLD) == 0;
@@ -73,7 +73,8 @@ static bool wanted(const struct list_filter *filter, enum list_kind kind, const 
 	if (!filter->nr_words)
 		return true;
 	for (size_t i = 0; i < filter->nr_words; i++)
-		if (matches(name, filter->words[i]) || (alias && matches(alias, filter->words[i])))
+		if (matches_word(name, filter->words[i]) ||
+		    (alias && matches_word(alias, filter->words[i])))
 			return true;
 	return false;
 }

@@ -116,7 +116,7 @@ static int choose_frequency(struct record_plan *plan, const struct record_option
 	return 0;
 }
 
-static long paranoid(struct perch_machine *machine)
+static long paranoid_level(struct perch_machine *machine)
 {
 	long value;
 
@@ -125,7 +125,7 @@ static long paranoid(struct perch_machine *machine)
 
 static bool kernel_forbidden(struct perch_machine *machine)
 {
-	return paranoid(machine) >= 2 && !perch_machine_privileged(machine);
+	return paranoid_level(machine) >= 2 && !perch_machine_privileged(machine);
 }
 
 /* Restricts the event to user space, as the modifier u does. */
@@ -312,7 +312,7 @@ void record_print_plan(const struct record_plan *plan, const struct record_optio
 		cli_note(options->command,
 			 "user space only: kernel profiling needs %s <= 1 (currently %ld)",
 			 perch_sysctl_name(PERCH_SYSCTL_PARANOID),
-			 paranoid(options->events.machine));
+			 paranoid_level(options->events.machine));
 	if (plan->kernel_forbidden && options->flag[RECORD_KERNEL_CALLCHAINS] &&
 	    options->call_graph == PERCH_CALL_GRAPH_FP)
 		cli_note(
@@ -320,7 +320,7 @@ void record_print_plan(const struct record_plan *plan, const struct record_optio
 			"call chains are empty: with --kernel-callchains they have no user part, and "
 			"their kernel part needs %s <= 1 (currently %ld)",
 			perch_sysctl_name(PERCH_SYSCTL_PARANOID),
-			paranoid(options->events.machine));
+			paranoid_level(options->events.machine));
 	print_kernel_only(plan, options);
 	if (plan->default_replaced)
 		cli_note(options->command, "sampling by the timer cpu-clock: this machine has no "

@@ -177,7 +177,7 @@ static bool is_larger(const struct hierarchy *tree, size_t a, size_t b)
 }
 
 /* Merges two sorted lists. Of equal groups, those of the first list are first. */
-static size_t merge(struct hierarchy *tree, size_t a, size_t b)
+static size_t merge_rows(struct hierarchy *tree, size_t a, size_t b)
 {
 	size_t first = NONE, *end = &first;
 
@@ -204,7 +204,7 @@ static size_t sort_rows(struct hierarchy *tree, size_t first, size_t nr, size_t 
 	}
 	left = sort_rows(tree, first, nr / 2, &second);
 	second = sort_rows(tree, second, nr - nr / 2, rest);
-	return merge(tree, left, second);
+	return merge_rows(tree, left, second);
 }
 
 static size_t sort_list(struct hierarchy *tree, size_t first)

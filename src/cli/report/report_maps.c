@@ -41,7 +41,7 @@ struct report_maps *report_maps_new(void)
 	return calloc(1, sizeof(struct report_maps));
 }
 
-static void release(struct space *space)
+static void release_space(struct space *space)
 {
 	if (!space || --space->users)
 		return;
@@ -54,7 +54,7 @@ void report_maps_free(struct report_maps *maps)
 	if (!maps)
 		return;
 	for (size_t i = 0; i < maps->nr; i++)
-		release(maps->process[i].space);
+		release_space(maps->process[i].space);
 	free(maps->process);
 	free(maps->names);
 	free(maps);
@@ -98,7 +98,7 @@ static int set_space(struct report_maps *maps, uint32_t pid, struct space *space
 	}
 	if (space)
 		space->users++;
-	release(maps->process[at].space);
+	release_space(maps->process[at].space);
 	maps->process[at].space = space;
 	return 0;
 }
@@ -211,7 +211,7 @@ static int add_map(struct report_maps *maps, const struct perch_record *record)
 	if (!set_space(maps, mmap->pid, changed))
 		return 0;
 	changed->users = 1;
-	release(changed);
+	release_space(changed);
 	return -ENOMEM;
 }
 

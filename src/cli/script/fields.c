@@ -218,7 +218,7 @@ static int apply_field(struct script_fields *fields, int type, const struct scri
 }
 
 /* Starts a list of fields that takes the place of the defaults. */
-static void replace(struct script_fields *fields, int type)
+static void replace_fields(struct script_fields *fields, int type)
 {
 	bool overridden = false;
 
@@ -247,7 +247,7 @@ int script_fields_parse(struct script_fields *fields, const char *argument)
 		return cli_usage_error(COMMAND, "-F: name at least one field");
 	fields->any_set = true;
 	if (!changes)
-		replace(fields, type);
+		replace_fields(fields, type);
 	for (; *at; at += *at == ',') {
 		char sign = *at == '+' || *at == '-' ? *at++ : 0;
 		size_t length = strcspn(at, ",");

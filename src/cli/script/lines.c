@@ -149,7 +149,7 @@ static inline uint32_t find_line(const struct script_lines *lines, uint32_t numb
 	return number < offsets->nr ? offsets->line[number] : 0;
 }
 
-static int set(struct script_lines *lines, uint32_t number, int kind, uint32_t offset)
+static int set_line(struct script_lines *lines, uint32_t number, int kind, uint32_t offset)
 {
 	struct script_offsets *offsets = &lines->offsets[kind];
 
@@ -309,7 +309,7 @@ static bool is_first(const struct perch_address *address)
 }
 
 /* Makes the lines of an address. Returns their offset with the mode, or 0 if out of memory. */
-static uint32_t make(struct script_lines *lines, uint32_t number, int kind)
+static uint32_t make_line(struct script_lines *lines, uint32_t number, int kind)
 {
 	const struct perch_address *found = perch_session_address(lines->script->session, number);
 	const struct perch_address named = script_named(lines->script, found, kind == RETURN);
@@ -345,10 +345,10 @@ static uint32_t make(struct script_lines *lines, uint32_t number, int kind)
 	if (!offset)
 		return 0;
 	offset = with_mode(offset, address->cpumode_char);
-	if (set(lines, number, kind, offset) ||
+	if (set_line(lines, number, kind, offset) ||
 	    /* without inlined functions, most return addresses have the same lines */
 	    (!nr && kind != SINGLE && !is_first(found) &&
-	     set(lines, number, SAMPLED + RETURN - kind, offset)))
+	     set_line(lines, number, SAMPLED + RETURN - kind, offset)))
 		return 0;
 	return offset;
 }
@@ -368,7 +368,7 @@ const struct script_line *script_lines_chain(struct script_lines *lines, uint32_
 
 		offset = find_line(lines, number, kind);
 		if (!offset)
-			offset = make(lines, number, kind);
+			offset = make_line(lines, number, kind);
 	}
 	*cpumode_char = mode_of(offset);
 	return offset ? line_at(lines, offset) : NULL;
@@ -379,7 +379,7 @@ const struct script_line *script_lines_single(struct script_lines *lines, uint32
 	uint32_t offset = find_line(lines, number, SINGLE);
 
 	if (!offset)
-		offset = make(lines, number, SINGLE);
+		offset = make_line(lines, number, SINGLE);
 	return offset ? line_at(lines, offset) : NULL;
 }
 

@@ -217,7 +217,7 @@ static void end_thread(struct script_queue *queue)
 	queue->batch->nr = 0;
 }
 
-static void pass(struct script_queue *queue)
+static void pass_record(struct script_queue *queue)
 {
 	void *batch = queue->batch;
 	int rc = perch__batch_thread_pass(queue->thread, &batch);
@@ -236,7 +236,7 @@ static int end_batch(struct script_queue *queue)
 	if (queue->may_thread && ++queue->nr_printed > FEW)
 		start_thread(queue);
 	if (queue->thread)
-		pass(queue);
+		pass_record(queue);
 	else
 		print_batch(queue->script, queue->batch);
 	return rc;

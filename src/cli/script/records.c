@@ -36,8 +36,8 @@ static void put_clean(struct perch__output *out, const struct perch_text *text)
  * Writes the front of a line up to the name of the record. pid, tid: the thread that the record is
  * about, or else the one that was running.
  */
-static int begin(struct script *script, const struct perch_record *record, uint32_t pid,
-		 uint32_t tid)
+static int begin_record(struct script *script, const struct perch_record *record, uint32_t pid,
+			uint32_t tid)
 {
 	const struct script_event *event = script_event_of(script, record);
 	const struct perch_sample_id *id = &record->sample_id;
@@ -74,7 +74,7 @@ static int begin(struct script *script, const struct perch_record *record, uint3
 /* The same for a record without a thread of its own. */
 static int begin_running(struct script *script, const struct perch_record *record)
 {
-	return begin(script, record, record->sample_id.pid, record->sample_id.tid);
+	return begin_record(script, record, record->sample_id.pid, record->sample_id.tid);
 }
 
 /* ---- the records: each returns 0 or -ENOMEM ---- */
@@ -88,7 +88,7 @@ static int put_mmap(void *context, const struct perch_record *record)
 	struct perch__output *out = &script->out;
 	const struct perch_mmap_record *mmap = &record->mmap;
 
-	if (begin(script, record, mmap->pid, mmap->tid))
+	if (begin_record(script, record, mmap->pid, mmap->tid))
 		return -ENOMEM;
 	put(out, " %d/%d: [%s%" PRIx64 "(%s%" PRIx64 ") @ %s%" PRIx64, (int)mmap->pid,
 	    (int)mmap->tid, HEX(mmap->start), HEX(mmap->length), HEX(mmap->page_offset));
@@ -117,7 +117,7 @@ static int put_comm(void *context, const struct perch_record *record)
 	struct perch__output *out = &script->out;
 	const struct perch_comm_record *comm = &record->comm;
 
-	if (begin(script, record, comm->pid, comm->tid))
+	if (begin_record(script, record, comm->pid, comm->tid))
 		return -ENOMEM;
 	perch__output_text(out, comm->exec ? " exec: " : ": ");
 	perch__output_clean(out, comm->comm.text, comm->comm.length);
@@ -130,7 +130,7 @@ static int put_task(void *context, const struct perch_record *record)
 	struct script *script = context;
 	const struct perch_task_record *task = &record->task;
 
-	if (begin(script, record, task->pid, task->tid))
+	if (begin_record(script, record, task->pid, task->tid))
 		return -ENOMEM;
 	put(&script->out, "(%d:%d):(%d:%d)\n", (int)task->pid, (int)task->tid, (int)task->ppid,
 	    (int)task->ptid);
@@ -144,7 +144,7 @@ static int put_namespaces(void *context, const struct perch_record *record)
 	struct perch__output *out = &script->out;
 	uint64_t nr = record->namespaces.nr;
 
-	if (begin(script, record, record->namespaces.pid, record->namespaces.tid))
+	if (begin_record(script, record, record->namespaces.pid, record->namespaces.tid))
 		return -ENOMEM;
 	put(out, " %d/%d - nr_namespaces: %" PRIu64 "\n\t\t[", (int)record->namespaces.pid,
 	    (int)record->namespaces.tid, nr);

@@ -107,7 +107,7 @@ static struct stat_group group_of(struct stat_job *stat, const struct perch_targ
 	return group;
 }
 
-static int compare(int one, int other)
+static int compare_numbers(int one, int other)
 {
 	return (one > other) - (one < other);
 }
@@ -115,18 +115,18 @@ static int compare(int one, int other)
 static int compare_groups(const void *a, const void *b)
 {
 	const struct stat_group *one = a, *other = b;
-	int order = compare(one->tid, other->tid);
+	int order = compare_numbers(one->tid, other->tid);
 
 	/* -A sorts by CPU number, not by topology */
 	if (!order)
-		order = compare(one->topology.cpu, other->topology.cpu);
+		order = compare_numbers(one->topology.cpu, other->topology.cpu);
 	if (!order)
-		order = compare(one->topology.node, other->topology.node);
+		order = compare_numbers(one->topology.node, other->topology.node);
 	if (!order)
-		order = compare(one->topology.socket, other->topology.socket);
+		order = compare_numbers(one->topology.socket, other->topology.socket);
 	if (!order)
-		order = compare(one->topology.die, other->topology.die);
-	return order ? order : compare(one->topology.core, other->topology.core);
+		order = compare_numbers(one->topology.die, other->topology.die);
+	return order ? order : compare_numbers(one->topology.core, other->topology.core);
 }
 
 static void read_comm(struct stat_job *stat, struct stat_group *group)

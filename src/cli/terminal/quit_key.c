@@ -17,7 +17,7 @@ static struct {
 } keys;
 
 /* A signal that ends the process must not leave the terminal without echo. */
-static void restore(int number)
+static void restore_terminal(int number)
 {
 	tcsetattr(STDIN_FILENO, TCSANOW, &keys.saved);
 	raise(number); /* its action is the default one again */
@@ -25,7 +25,8 @@ static void restore(int number)
 
 bool cli_start_quit_key(void)
 {
-	const struct sigaction action = { .sa_handler = restore, .sa_flags = (int)SA_RESETHAND };
+	const struct sigaction action = { .sa_handler = restore_terminal,
+					  .sa_flags = (int)SA_RESETHAND };
 	struct termios changed;
 
 	if (keys.used || !isatty(STDOUT_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() ||

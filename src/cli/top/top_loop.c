@@ -52,7 +52,7 @@ static int wait_for_round(struct top *top, bool has_keys, double left)
 	return 0;
 }
 
-static int show(struct top *top)
+static int show_screen(struct top *top)
 {
 	struct perch_profile *profile;
 	int status = top_refresh(top, &profile);
@@ -76,7 +76,7 @@ static int print_tables(struct top *top)
 			break;
 		top->ended = perch_sampler_ended(top->sampler);
 		if (top->ended || top->stopped || top_seconds(top) >= (double)top->delay)
-			status = show(top);
+			status = show_screen(top);
 		else
 			status = top_read(top);
 	}

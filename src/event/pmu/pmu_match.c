@@ -29,13 +29,13 @@ static bool is_unit(const char *rest)
 		(underscore && length > 2 && strspn(rest + 1, "0123456789abcdef") == length));
 }
 
-static bool matches(const char *word, const char *pmu)
+static bool matches_pmu(const char *word, const char *pmu)
 {
 	size_t length = strlen(word);
 
 	/* "uncore_" is optional, as in imc/cas_count_read/ */
 	if (!strncmp(pmu, UNCORE, strlen(UNCORE)) && strncmp(word, UNCORE, strlen(UNCORE)) &&
-	    matches(word, pmu + strlen(UNCORE)))
+	    matches_pmu(word, pmu + strlen(UNCORE)))
 		return true;
 	if (perch__is_glob(word))
 		return !fnmatch(word, pmu, 0);
@@ -126,7 +126,7 @@ static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmu
 
 	*found = false;
 	for (size_t i = 0; i < nr; i++) {
-		if (!matches(name, pmus[i].name))
+		if (!matches_pmu(name, pmus[i].name))
 			continue;
 		*found = true;
 		parser->err = refused ? &again : &first;

@@ -195,7 +195,7 @@ static int read_id(const struct perch_probes *probes, unsigned long *id)
 }
 
 /* The event becomes the tracepoint of its definition. */
-static int replace(struct perch_probes *probes, struct perch_event *event, bool is_user)
+static int replace_probe(struct perch_probes *probes, struct perch_event *event, bool is_user)
 {
 	unsigned long id;
 	int rc = define(probes, event, is_user);
@@ -246,7 +246,7 @@ static int define_event(struct perch_probes **probes, struct perch_events *event
 	int rc = pmu ? find_tracefs(probes, machine) : -ENOENT;
 
 	if (!rc)
-		rc = replace(*probes, event, !strcmp(pmu->name, "uprobe"));
+		rc = replace_probe(*probes, event, !strcmp(pmu->name, "uprobe"));
 	/* all events of a group have the same inherit, which the probe has cleared */
 	for (size_t i = 0; !rc && i < events->nr; i++)
 		if (events->event[i].leader == event->leader)

@@ -91,7 +91,7 @@ static void add_clone(struct demangled_search *search, const char *mangled)
 }
 
 /* Returns the demangled name without its version; NULL if it is not mangled. */
-static char *demangle(const struct perch_machine *machine, const char *name)
+static char *demangle_name(const struct perch_machine *machine, const char *name)
 {
 	const size_t length = strcspn(name, "@");
 	char mangled[MAX_MANGLED];
@@ -103,14 +103,15 @@ static char *demangle(const struct perch_machine *machine, const char *name)
 	return perch_machine_demangle(machine, mangled);
 }
 
-static int visit(void *context, const char *name, const struct perch__elf_function *function)
+static int visit_mangled(void *context, const char *name,
+			 const struct perch__elf_function *function)
 {
 	struct demangled_search *search = context;
 	char *text, *clone;
 
 	if (*name == '_' && ++search->nr_names > MAX_NAMES)
 		return -EFBIG;
-	text = demangle(search->machine, name);
+	text = demangle_name(search->machine, name);
 	clone = text ? strstr(text, " [clone ") : NULL;
 	if (text && has_name(text, search->name)) {
 		add_function(search, text, name, function);
@@ -171,7 +172,7 @@ int perch__elf_find_demangled(const struct perch__elf *elf, const struct perch_m
 	search->machine = machine;
 	search->name = name;
 	search->found = found;
-	rc = perch__elf_visit_functions(elf, visit, search);
+	rc = perch__elf_visit_functions(elf, visit_mangled, search);
 	if (!rc && found->ambiguous)
 		list_names(search);
 	if (!rc && !search->nr)
@@ -235,7 +236,7 @@ static int suggest_demangled(void *context, const char *name,
 
 	(void)function;
 	if (*name == '_' && suggesting->nr++ < MAX_COMPARED)
-		text = demangle(suggesting->machine, name);
+		text = demangle_name(suggesting->machine, name);
 	/* a copy that the compiler split off is none */
 	if (!text || strstr(text, " [clone ")) {
 		free(text);

@@ -104,8 +104,8 @@ static const char *skip_blanks(const char *at)
 	return at + strspn(at, " \t\n\v\f\r");
 }
 
-static bool stop(struct perch__filter *filter, enum perch__filter_fault fault, const char *at,
-		 size_t length)
+static bool stop_parsing(struct perch__filter *filter, enum perch__filter_fault fault,
+			 const char *at, size_t length)
 {
 	filter->fault = fault;
 	snprintf(filter->part, sizeof(filter->part), "%.*s",
@@ -165,7 +165,7 @@ static bool check_value(struct perch__filter *filter, const char **at, int op)
 	bool quoted = *start == '"' || *start == '\'';
 
 	if (!*start || strchr("()&|", *start))
-		return stop(filter, PERCH__FILTER_VALUE, start, word_length(start));
+		return stop_parsing(filter, PERCH__FILTER_VALUE, start, word_length(start));
 	if (is_new_value(start)) {
 		*at = start + strcspn(start, "}") + (strchr(start, '}') != NULL);
 		return true;
@@ -174,22 +174,23 @@ static bool check_value(struct perch__filter *filter, const char **at, int op)
 	while (!quoted && isalnum((unsigned char)*end))
 		end++;
 	if (quoted && !end) /* reported with another errno */
-		return stop(filter, PERCH__FILTER_NONE, "", 0);
+		return stop_parsing(filter, PERCH__FILTER_NONE, "", 0);
 	end += quoted;
 	*at = end;
 	if (quoted && !is_number_type(type) && (size_t)(end - start) - 2 > LONGEST_TEXT)
-		return stop(filter, PERCH__FILTER_LONG_TEXT, start, 24);
+		return stop_parsing(filter, PERCH__FILTER_LONG_TEXT, start, 24);
 	if (quoted && is_number_type(type))
-		return stop(filter, PERCH__FILTER_TEXT_OF_NUMBER, start, end - start);
+		return stop_parsing(filter, PERCH__FILTER_TEXT_OF_NUMBER, start, end - start);
 	if (!quoted && type == PERCH__FILTER_TYPE_STRING)
-		return stop(filter, PERCH__FILTER_NUMBER_OF_TEXT, start, word_length(start));
+		return stop_parsing(filter, PERCH__FILTER_NUMBER_OF_TEXT, start,
+				    word_length(start));
 	if (quoted ? !operators[op].of_strings : !operators[op].of_numbers)
-		return stop(filter,
-			    quoted ? PERCH__FILTER_OPERATOR_OF_TEXT
-				   : PERCH__FILTER_OPERATOR_OF_NUMBER,
-			    operators[op].text, strlen(operators[op].text));
+		return stop_parsing(filter,
+				    quoted ? PERCH__FILTER_OPERATOR_OF_TEXT
+					   : PERCH__FILTER_OPERATOR_OF_NUMBER,
+				    operators[op].text, strlen(operators[op].text));
 	if (!quoted && !is_number((struct perch__span){ start, end - start }, type))
-		return stop(filter, PERCH__FILTER_VALUE, start, word_length(start));
+		return stop_parsing(filter, PERCH__FILTER_VALUE, start, word_length(start));
 	return true;
 }
 
@@ -213,22 +214,23 @@ static bool check_comparison(struct perch__filter *filter, const char **at, cons
 	while (perch__is_name_char(name.at[name.length]))
 		name.length++;
 	if (!name.length)
-		return stop(filter, fault_without_name(filter, name.at), name.at,
-			    word_length(name.at));
+		return stop_parsing(filter, fault_without_name(filter, name.at), name.at,
+				    word_length(name.at));
 	snprintf(filter->field, sizeof(filter->field), "%.*s",
 		 (int)(name.length < 64 ? name.length : 64), name.at);
 	filter->type = look_up(format, name);
 	if (filter->type == PERCH__FILTER_TYPE_ABSENT)
-		return stop(filter, PERCH__FILTER_FIELD, name.at, name.length);
+		return stop_parsing(filter, PERCH__FILTER_FIELD, name.at, name.length);
 	*at = name.at + name.length;
 	if (!strncmp(*at, ".function", 9))
-		return stop(filter, PERCH__FILTER_NONE, "", 0); /* depends on the release */
+		return stop_parsing(filter, PERCH__FILTER_NONE, "", 0); /* depends on the release */
 	if (!strncmp(*at, ".ustring", 8))
 		*at += 8;
 	*at = skip_blanks(*at);
 	op = find_operator(*at);
 	if (op < 0)
-		return stop(filter, PERCH__FILTER_OPERATOR, *at, strcspn(*at, " \t\n()\"'"));
+		return stop_parsing(filter, PERCH__FILTER_OPERATOR, *at,
+				    strcspn(*at, " \t\n()\"'"));
 	*at = skip_blanks(*at + strlen(operators[op].text));
 	return check_value(filter, at, op);
 }
@@ -242,10 +244,10 @@ static bool check_next(struct perch__filter *filter, const char **at)
 	if (!**at)
 		return true;
 	if (strncmp(*at, "&&", 2) && strncmp(*at, "||", 2))
-		return stop(filter, PERCH__FILTER_NO_JOIN, *at, word_length(*at));
+		return stop_parsing(filter, PERCH__FILTER_NO_JOIN, *at, word_length(*at));
 	*at = skip_blanks(*at + 2);
 	if (!strncmp(*at, "&&", 2) || !strncmp(*at, "||", 2))
-		return stop(filter, PERCH__FILTER_NO_OPERAND, *at, 2);
+		return stop_parsing(filter, PERCH__FILTER_NO_OPERAND, *at, 2);
 	return true;
 }
 
@@ -254,7 +256,7 @@ static void check_fields(struct perch__filter *filter, const char *format)
 	const char *at = skip_blanks(filter->text);
 
 	if (*at == '&' || *at == '|' || *at == '"' || *at == '\'') {
-		stop(filter, PERCH__FILTER_NO_OPERAND, at, word_length(at));
+		stop_parsing(filter, PERCH__FILTER_NO_OPERAND, at, word_length(at));
 		return;
 	}
 	while (*at) {

@@ -42,8 +42,9 @@ static void what_failed(const struct perch__operation_case *o, char *buffer, siz
 		snprintf(buffer, size, "cannot %s: ", what[o->op->kind]);
 }
 
-static void compose(const struct perch__operation_case *o, const struct perch__operation_rule *rule,
-		    struct perch_finding *finding)
+static void compose_explanation(const struct perch__operation_case *o,
+				const struct perch__operation_rule *rule,
+				struct perch_finding *finding)
 {
 	const char *since = rule->since && *rule->since == '*'
 				    ? perch__find_request(o->op->request)->since
@@ -159,7 +160,7 @@ static void find_next(const struct perch__operation_case *o,
 		if (rule->fallback || !rule->errnum || is_fixed(rule, explanation))
 			continue;
 		if (rule->match(&later) == PERCH__YES)
-			compose(o, rule, &explanation->next[explanation->nr_next++]);
+			compose_explanation(o, rule, &explanation->next[explanation->nr_next++]);
 	}
 }
 
@@ -212,7 +213,7 @@ static void explain(const struct perch__operation_case *o, struct perch_explanat
 		find_rule(o, true, &found);
 	explanation->nr_findings = found.nr;
 	for (size_t i = 0; i < found.nr; i++)
-		compose(o, found.rule[i], &explanation->finding[i]);
+		compose_explanation(o, found.rule[i], &explanation->finding[i]);
 	if (found.certain && !found.has_alternatives)
 		explanation->confidence = PERCH_CONFIDENCE_CERTAIN;
 	else if (found.nr == 1)

@@ -52,7 +52,7 @@ static int try_features(struct perch__prober *prober, const struct perch__case *
 	return perch__try_attr(prober, c, &attr);
 }
 
-static void keep(struct perch_attr *attr, const struct perch__newer *feature)
+static void keep_feature(struct perch_attr *attr, const struct perch__newer *feature)
 {
 	perch_attr_set(attr, feature->field, perch_attr_get(attr, feature->field) | feature->mask);
 }
@@ -65,9 +65,9 @@ static void keep_result(const struct perch__case *c, const struct perch__newer *
 		if (!feature[i].field)
 			continue;
 		if (errnum == EBADF)
-			keep(&c->shared->present, &feature[i]);
+			keep_feature(&c->shared->present, &feature[i]);
 		else if (nr == 1 && (errnum == EINVAL || errnum == E2BIG))
-			keep(&c->shared->missing, &feature[i]);
+			keep_feature(&c->shared->missing, &feature[i]);
 	}
 }
 

@@ -22,7 +22,7 @@ static bool passes(struct attr_part_search *search, const bool *removed)
 	return search->last != PERCH__NOT_TRIED && search->last != search->base->errnum;
 }
 
-static void mark(bool *removed, const bool *always, size_t first, size_t nr)
+static void mark_parts(bool *removed, const bool *always, size_t first, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		removed[i] = i < first || always[i];
@@ -40,7 +40,7 @@ static size_t shortest_prefix(struct attr_part_search *search, const bool *at_fa
 	while (upper - lower > 1 && !search->prober->out_of_budget) {
 		size_t middle = lower + (upper - lower) / 2;
 
-		mark(removed, at_fault, middle, search->subsets.nr);
+		mark_parts(removed, at_fault, middle, search->subsets.nr);
 		if (passes(search, removed))
 			upper = middle;
 		else

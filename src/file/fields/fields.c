@@ -20,7 +20,7 @@ uint64_t perch__emitter_load(const struct perch__emitter *emitter, const uint8_t
 	}
 }
 
-static void emit(struct perch__emitter *emitter, const struct perch_field *field)
+static void emit_file_field(struct perch__emitter *emitter, const struct perch_field *field)
 {
 	if (!emitter->rc)
 		emitter->rc = emitter->function(emitter->context, field);
@@ -29,28 +29,29 @@ static void emit(struct perch__emitter *emitter, const struct perch_field *field
 void perch__emitter_field(struct perch__emitter *emitter, const char *name,
 			  enum perch_field_kind kind, uint64_t value)
 {
-	emit(emitter,
-	     &(struct perch_field){ .name = name, .kind = kind, .value = value, .text = "" });
+	emit_file_field(emitter, &(struct perch_field){
+					 .name = name, .kind = kind, .value = value, .text = "" });
 }
 
 void perch__emitter_flags(struct perch__emitter *emitter, const char *name, uint64_t value,
 			  const char *text)
 {
-	emit(emitter, &(struct perch_field){ .name = name,
-					     .kind = PERCH_FIELD_FLAGS,
-					     .value = value,
-					     .text = text,
-					     .length = strlen(text) });
+	emit_file_field(emitter, &(struct perch_field){ .name = name,
+							.kind = PERCH_FIELD_FLAGS,
+							.value = value,
+							.text = text,
+							.length = strlen(text) });
 }
 
 void perch__emitter_bytes(struct perch__emitter *emitter, const char *name,
 			  enum perch_field_kind kind, const void *bytes, size_t length)
 {
-	emit(emitter,
-	     &(struct perch_field){ .name = name, .kind = kind, .text = bytes, .length = length });
+	emit_file_field(emitter,
+			&(struct perch_field){
+				.name = name, .kind = kind, .text = bytes, .length = length });
 }
 
-static uint64_t extend(uint64_t value, size_t size)
+static uint64_t sign_extend(uint64_t value, size_t size)
 {
 	unsigned int unused = 64 - 8 * size;
 
@@ -77,8 +78,9 @@ static void emit_field(struct perch__emitter *emitter, const struct perch__field
 			value < field->nr_names && field->names[value] ? field->names[value] : "");
 	else
 		perch__emitter_field(emitter, field->name, field->kind,
-				     field->kind == PERCH_FIELD_SIGNED ? extend(value, field->size)
-								       : value);
+				     field->kind == PERCH_FIELD_SIGNED
+					     ? sign_extend(value, field->size)
+					     : value);
 }
 
 size_t perch__emitter_fields(struct perch__emitter *emitter,

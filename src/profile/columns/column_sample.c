@@ -5,7 +5,7 @@
 #include <perch/fields.h>
 #include "profile/internal.h"
 
-static bool has(const struct sample *sample, uint64_t bit)
+static bool has_bit(const struct sample *sample, uint64_t bit)
 {
 	return sample->record->parse_info->sample_type & bit;
 }
@@ -20,7 +20,7 @@ static int store_value(uint64_t *value, uint64_t number)
 
 static int time_value(const struct sample *sample, uint64_t *value)
 {
-	uint64_t time = has(sample, PERCH_SAMPLE_TIME) ? sample->record->sample.time : 0;
+	uint64_t time = has_bit(sample, PERCH_SAMPLE_TIME) ? sample->record->sample.time : 0;
 
 	return store_value(value, time - time % sample->profile->time_quantum);
 }
@@ -46,7 +46,7 @@ static int socket_value(const struct sample *sample, uint64_t *value)
 	const struct perch_profile *profile = sample->profile;
 	uint32_t cpu = sample->record->sample.cpu;
 
-	if (!has(sample, PERCH_SAMPLE_CPU) || cpu >= profile->nr_sockets)
+	if (!has_bit(sample, PERCH_SAMPLE_CPU) || cpu >= profile->nr_sockets)
 		return store_value(value, UINT32_MAX);
 	return store_value(value, profile->socket[cpu]);
 }
@@ -152,21 +152,21 @@ static int weight_value(const struct sample *sample, uint64_t *value)
 {
 	if (sample->branch)
 		return store_value(value, sample->branch->cycles ? sample->branch->cycles : 1);
-	return store_value(value, has(sample, PERCH_SAMPLE_WEIGHT_STRUCT)
+	return store_value(value, has_bit(sample, PERCH_SAMPLE_WEIGHT_STRUCT)
 					  ? weight_of(sample).var1_dw
 					  : sample->record->sample.weight);
 }
 
 static int latency_value(const struct sample *sample, uint64_t *value)
 {
-	return store_value(value,
-			   has(sample, PERCH_SAMPLE_WEIGHT_STRUCT) ? weight_of(sample).var2_w : 0);
+	return store_value(
+		value, has_bit(sample, PERCH_SAMPLE_WEIGHT_STRUCT) ? weight_of(sample).var2_w : 0);
 }
 
 static int stage_value(const struct sample *sample, uint64_t *value)
 {
-	return store_value(value,
-			   has(sample, PERCH_SAMPLE_WEIGHT_STRUCT) ? weight_of(sample).var3_w : 0);
+	return store_value(
+		value, has_bit(sample, PERCH_SAMPLE_WEIGHT_STRUCT) ? weight_of(sample).var3_w : 0);
 }
 
 /* Of all samples of the row, which have the same value. */

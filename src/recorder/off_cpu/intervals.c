@@ -75,8 +75,8 @@ static void drop(struct off_cpu_intervals *intervals, uint64_t nr, uint64_t ns)
 	intervals->counts.dropped_ns += ns;
 }
 
-static void append(struct off_cpu_intervals *intervals, const struct off_cpu_switch *from,
-		   const struct perch_off_cpu *interval, bool only_chain)
+static void append_interval(struct off_cpu_intervals *intervals, const struct off_cpu_switch *from,
+			    const struct perch_off_cpu *interval, bool only_chain)
 {
 	struct off_cpu_counts *counts = &intervals->counts;
 
@@ -116,7 +116,7 @@ static void end_sums(struct off_cpu_intervals *intervals)
 							.state = sum->state };
 		struct off_cpu_switch first = first_of(intervals, sum);
 
-		append(intervals, &first, &interval, sum->intervals > 1);
+		append_interval(intervals, &first, &interval, sum->intervals > 1);
 		intervals->counts.summed += sum->intervals;
 		intervals->counts.summed_ns += sum->ns;
 	}
@@ -240,7 +240,7 @@ static void end_interval(struct off_cpu_intervals *intervals, struct off_cpu_thr
 		intervals->counts.lost_intervals++;
 		intervals->counts.lost_ns += interval.ns;
 	} else if (interval.ns >= intervals->threshold || flags) {
-		append(intervals, &thread->last, &interval, false);
+		append_interval(intervals, &thread->last, &interval, false);
 	} else {
 		add_to_sum(intervals, thread, interval.ns);
 	}

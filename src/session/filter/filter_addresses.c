@@ -98,7 +98,8 @@ static int is_inlined(struct perch_filter *filter, const struct perch_address *a
 }
 
 /* True if an address of the list stands for the sampled one. */
-static bool covers(const struct perch_filter *filter, uint64_t listed, uint64_t ip, uint64_t start)
+static bool covers_address(const struct perch_filter *filter, uint64_t listed, uint64_t ip,
+			   uint64_t start)
 {
 	return listed == ip || listed == start ||
 	       (ip > listed && ip - listed < filter->symbols_size);
@@ -115,7 +116,8 @@ static bool is_listed_address(struct perch_filter *filter, const struct perch_re
 	if (address->symbol)
 		start = ip - (address->offset - address->symbol->start);
 	for (size_t i = 0; i < names->nr; i++)
-		if (names->name[i].address && covers(filter, names->name[i].address, ip, start))
+		if (names->name[i].address &&
+		    covers_address(filter, names->name[i].address, ip, start))
 			listed = names->name[i].seen = true;
 	return listed;
 }

@@ -123,7 +123,7 @@ struct subject {
 	const char *comm;
 };
 
-static enum truth compare(const struct subject *subject, uint32_t number)
+static enum truth compare_subject(const struct subject *subject, uint32_t number)
 {
 	const struct comparison *comparison = &subject->expression->comparison[number];
 	const struct operand *operand = &subject->operand[number];
@@ -161,7 +161,7 @@ static enum truth compute(const struct subject *subject, uint32_t number)
 	enum truth decisive = node->kind == ANY ? TRUE : FALSE, result = decisive ? FALSE : TRUE;
 
 	if (node->kind == COMPARE)
-		return compare(subject, node->comparison);
+		return compare_subject(subject, node->comparison);
 	if (node->kind == NOT) {
 		result = compute(subject, node->first);
 		return result == UNKNOWN ? UNKNOWN : result == TRUE ? FALSE : TRUE;

@@ -77,7 +77,7 @@ static uint32_t add_node(struct parser *parser, struct expression_node node)
 	return (uint32_t)(expression->nr_nodes - 1);
 }
 
-static bool take(struct parser *parser, const char *word)
+static bool take_word(struct parser *parser, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -109,7 +109,7 @@ static bool parse_name(struct parser *parser, struct comparison *comparison)
 static bool parse_operator(struct parser *parser, struct comparison *comparison)
 {
 	for (size_t i = 0; i < NR_OPERATORS; i++) {
-		if (!take(parser, operators[i]))
+		if (!take_word(parser, operators[i]))
 			continue;
 		comparison->operation = (enum operation)i;
 		return true;
@@ -193,14 +193,14 @@ static uint32_t parse_one(struct parser *parser)
 	if (parser->depth == MAX_DEPTH)
 		return expected(parser, "at most 64 parentheses and negations in each other");
 	parser->depth++;
-	if (take(parser, "!")) {
+	if (take_word(parser, "!")) {
 		node = parse_one(parser);
 		if (node)
 			node = add_node(parser,
 					(struct expression_node){ .kind = NOT, .first = node });
-	} else if (take(parser, "(")) {
+	} else if (take_word(parser, "(")) {
 		node = parse_list(parser, ANY);
-		if (node && !take(parser, ")"))
+		if (node && !take_word(parser, ")"))
 			node = expected(parser, "&&, || or )");
 	} else {
 		node = parse_comparison(parser);
@@ -223,7 +223,7 @@ static uint32_t parse_list(struct parser *parser, enum node_kind kind)
 		else
 			first = node;
 		last = node;
-	} while (take(parser, kind == ANY ? "||" : "&&"));
+	} while (take_word(parser, kind == ANY ? "||" : "&&"));
 	return first == last
 		       ? first
 		       : add_node(parser, (struct expression_node){ .kind = kind, .first = first });

@@ -66,7 +66,7 @@ static void close_bracket(struct brackets *brackets, char closing)
 }
 
 /* Returns what follows the byte, or the operator, at `at`. */
-static const char *pass(struct brackets *brackets, const char *list, const char *at)
+static const char *pass_brackets(struct brackets *brackets, const char *list, const char *at)
 {
 	static const char opening[] = "(<[{", closing[] = ")>]}";
 	const char *after = after_operator(list, at), *found;
@@ -91,7 +91,7 @@ bool perch__filter_is_balanced(const char *list)
 	brackets.nr = 0;
 	brackets.unbalanced = false;
 	while (*at && !brackets.unbalanced)
-		at = pass(&brackets, list, at);
+		at = pass_brackets(&brackets, list, at);
 	return !brackets.unbalanced && !brackets.nr;
 }
 
@@ -103,6 +103,6 @@ size_t perch__filter_function_length(const char *list)
 	brackets.nr = 0;
 	brackets.unbalanced = false;
 	while (*at && (*at != ',' || brackets.nr))
-		at = pass(&brackets, list, at);
+		at = pass_brackets(&brackets, list, at);
 	return at - list;
 }

@@ -74,7 +74,7 @@ static bool read_sample_time(struct perch_reader *reader, struct filter_time *al
 	return all->start && all->start <= all->end;
 }
 
-static int scan(struct perch_reader *reader, struct filter_time *all, struct perch_error *err)
+static int scan_times(struct perch_reader *reader, struct filter_time *all, struct perch_error *err)
 {
 	struct perch_record record;
 	int rc;
@@ -97,7 +97,7 @@ static int find_times(struct perch_session *session, struct filter_time *all,
 		      struct perch_error *err)
 {
 	struct perch_reader *reader = perch_session_reader(session);
-	int rc = read_sample_time(reader, all) ? 0 : scan(reader, all, err);
+	int rc = read_sample_time(reader, all) ? 0 : scan_times(reader, all, err);
 
 	if (!rc && all->start > all->end)
 		return perch_error_set(err, ENODATA, PERCH_ERROR_FORMAT,

@@ -163,7 +163,8 @@ static int read_inlined(struct dwarf *dwarf, struct dwarf_unit *unit, uint32_t i
 	return 0;
 }
 
-static bool covers(const struct dwarf *dwarf, const struct dwarf_inlined *inlined, uint64_t address)
+static bool inlined_covers(const struct dwarf *dwarf, const struct dwarf_inlined *inlined,
+			   uint64_t address)
 {
 	if (address < inlined->start || address >= inlined->end)
 		return false;
@@ -181,7 +182,7 @@ static int64_t find_covering(const struct dwarf *dwarf, uint32_t first, uint32_t
 			     uint64_t address)
 {
 	for (uint32_t i = first; i < first + nr; i++)
-		if (covers(dwarf, &dwarf->inlined[i], address))
+		if (inlined_covers(dwarf, &dwarf->inlined[i], address))
 			return i;
 	return -1;
 }

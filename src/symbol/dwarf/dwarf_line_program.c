@@ -12,7 +12,7 @@ enum {
 	MAX_MARKS = 1 << 26,
 };
 
-static void reset(struct machine *machine)
+static void reset_machine(struct machine *machine)
 {
 	machine->address = machine->before = 0;
 	machine->file = machine->line = machine->rows = 1;
@@ -231,7 +231,7 @@ int perch__line_program(struct dwarf_lines *lines)
 	size_t first = 0;
 	int rc = 0;
 
-	reset(&machine);
+	reset_machine(&machine);
 	while (machine.cursor.at < machine.cursor.end && !rc) {
 		enum step step = perch__line_run(&machine);
 
@@ -255,7 +255,7 @@ int perch__line_program(struct dwarf_lines *lines)
 		}
 		rc = add_sequence(lines, first, machine.address);
 		first = lines->nr_marks;
-		reset(&machine);
+		reset_machine(&machine);
 	}
 	if (!rc) /* the last one may have no end */
 		rc = add_sequence(lines, first, machine.before);

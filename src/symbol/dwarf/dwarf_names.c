@@ -46,7 +46,7 @@ static int read_text(const struct dwarf_unit *unit, const struct dwarf_entry *en
 		       : 0;
 }
 
-static int describe(void *context, struct scope_key key, struct scope_entry *result)
+static int describe_entry(void *context, struct scope_key key, struct scope_entry *result)
 {
 	struct dwarf_unit *unit = key.unit;
 	struct dwarf_entry entry;
@@ -142,7 +142,7 @@ static unsigned language_of(void *context, void *of)
 
 void perch__dwarf_names(struct dwarf *dwarf)
 {
-	static const struct scope_reader reader = { describe, position, scopes_of, list,
+	static const struct scope_reader reader = { describe_entry, position, scopes_of, list,
 						    language_of };
 
 	dwarf->names.reader = &reader;

@@ -237,7 +237,7 @@ void perch__dwarf_start_sections(struct dwarf_section section[NR_DWARF_SECTIONS]
 }
 
 /* Decompresses a section at the first call. Returns false if there are no bytes. */
-static bool decompress(struct dwarf_section *section)
+static bool decompress_section(struct dwarf_section *section)
 {
 	struct compressed_part part;
 	int rc;
@@ -287,7 +287,7 @@ static bool read_blocks(struct dwarf_section *section, size_t first, size_t last
 const uint8_t *perch__dwarf_bytes(struct dwarf_section *section, uint64_t offset, uint64_t size)
 {
 	if (offset > section->size || size > section->size - offset || !section->size ||
-	    !decompress(section))
+	    !decompress_section(section))
 		return NULL;
 	if (section->have && size &&
 	    !read_blocks(section, offset / BLOCK, (offset + size - 1) / BLOCK))
@@ -297,7 +297,7 @@ const uint8_t *perch__dwarf_bytes(struct dwarf_section *section, uint64_t offset
 
 size_t perch__dwarf_peek(struct dwarf_section *section, uint64_t offset, void *bytes, size_t size)
 {
-	if (offset >= section->size || !decompress(section))
+	if (offset >= section->size || !decompress_section(section))
 		return 0;
 	if (size > section->size - offset)
 		size = section->size - offset;
@@ -312,7 +312,7 @@ const char *perch__dwarf_text(struct dwarf_section *section, uint64_t offset)
 {
 	const char *text;
 
-	if (offset >= section->size || !decompress(section))
+	if (offset >= section->size || !decompress_section(section))
 		return NULL;
 	text = (const char *)section->bytes + offset;
 	if (!section->have)

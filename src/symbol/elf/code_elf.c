@@ -14,11 +14,6 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for code");
 }
 
-static int failed(struct perch_error *err, int errnum, const char *text)
-{
-	return perch_error_set(err, errnum, PERCH_ERROR_FILE, "%s", text);
-}
-
 int perch__code_add_part(struct perch_code *code, uint64_t address, enum perch_code_kind kind)
 {
 	struct perch_code_part *part;
@@ -187,7 +182,8 @@ int perch__code_of_elf(struct perch__elf *elf, struct perch_code *code, struct p
 			found = segment;
 	}
 	if (!found)
-		return failed(err, ENOENT, "no segment of the file has the bytes of the function");
+		return perch__code_error(err, ENOENT,
+					 "no segment of the file has the bytes of the function");
 	inside = code->address - found->address;
 	if (code->size > found->size - inside)
 		code->size = found->size - inside;
@@ -204,7 +200,8 @@ int perch__code_of_elf(struct perch__elf *elf, struct perch_code *code, struct p
 	code->size = (size_t)got;
 	set_machine(elf, code);
 	if (!set_section(elf, code))
-		return failed(err, ENOENT, "a debug file does not have the bytes of the function");
+		return perch__code_error(err, ENOENT,
+					 "a debug file does not have the bytes of the function");
 	return find_parts(elf, code) ? no_memory(err) : 0;
 }
 

@@ -36,7 +36,7 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 }
 
 /* Reads segments and build id. */
-static int examine(struct elf_file *file)
+static int examine_elf(struct elf_file *file)
 {
 	struct perch__elf *elf = &file->elf;
 	int rc = file->image ? perch__elf_init_image(elf, file->image, file->size)
@@ -57,7 +57,7 @@ static int examine(struct elf_file *file)
 
 static int open_elf(struct elf_file *file)
 {
-	int rc = examine(file);
+	int rc = examine_elf(file);
 
 	if (rc)
 		perch__elf_close(file);

@@ -68,8 +68,8 @@ static bool find_value(const struct section_relocations *relocations, uint32_t n
 	return true;
 }
 
-static int relocate(const struct section_relocations *relocations, size_t i, uint8_t *bytes,
-		    uint64_t size)
+static int relocate_one(const struct section_relocations *relocations, size_t i, uint8_t *bytes,
+			uint64_t size)
 {
 	const struct elf_file *file = relocations->file;
 	struct perch__elf_relocation one =
@@ -108,7 +108,7 @@ static int relocate_by(const struct elf_file *file, size_t index, uint8_t *bytes
 							  : PERCH__ELF_SIZE(&file->elf, Rel));
 	rc = perch__elf_symbols_load(&relocations.symbols, &file->elf, section->link);
 	for (size_t i = 0; !rc && i < relocations.nr; i++)
-		rc = relocate(&relocations, i, bytes, size);
+		rc = relocate_one(&relocations, i, bytes, size);
 	perch__elf_symbols_clear(&relocations.symbols);
 	free(relocations.bytes);
 	return rc;

@@ -98,7 +98,7 @@ static int load_relocations(struct go_file *go)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-static void relocate(const struct go_file *go, struct go_part *part)
+static void relocate_part(const struct go_file *go, struct go_part *part)
 {
 	for (size_t i = 0; i < go->nr_relocations; i++) {
 		const uint8_t *one = go->relocation + i * sizeof(Elf64_Rela);
@@ -125,7 +125,7 @@ static int load_part(struct go_file *go, struct go_part *part, uint64_t address,
 	part->size = (size_t)size;
 	if (rc)
 		return rc == -ENOMEM ? rc : -ENOENT;
-	relocate(go, part);
+	relocate_part(go, part);
 	return 0;
 }
 

@@ -99,7 +99,7 @@ static uint64_t hash_modules(void)
 }
 
 /* Sets what a cache of this moment begins with. Returns false if that is unknown. */
-static bool describe(struct kallsyms_head *head)
+static bool describe_kernel(struct kallsyms_head *head)
 {
 	*head = (struct kallsyms_head){ 0 };
 	memcpy(head->magic, magic, sizeof(magic));
@@ -111,7 +111,7 @@ static bool describe(struct kallsyms_head *head)
 	return head->first_size;
 }
 
-static bool same(const struct kallsyms_head *a, const struct kallsyms_head *b)
+static bool same_kernel(const struct kallsyms_head *a, const struct kallsyms_head *b)
 {
 	return !memcmp(a->magic, b->magic, sizeof(a->magic)) &&
 	       !memcmp(a->boot, b->boot, sizeof(a->boot)) && a->modules == b->modules &&
@@ -214,8 +214,8 @@ static bool read_start(struct kallsyms_cache *cache, uint64_t file_size)
 	struct kallsyms_head *head = &cache->head, now;
 	size_t nr;
 
-	if (!describe(&now) || perch__pread_all(cache->fd, head, sizeof(*head), 0) ||
-	    !same(&now, head) || !head->nr)
+	if (!describe_kernel(&now) || perch__pread_all(cache->fd, head, sizeof(*head), 0) ||
+	    !same_kernel(&now, head) || !head->nr)
 		return false;
 	cache->nr_blocks = (head->nr + (size_t)BLOCK - 1) / BLOCK;
 	nr = cache->nr_blocks + 1;
@@ -409,7 +409,7 @@ struct kallsyms_head *perch__kallsyms_cache_start(void)
 	struct kallsyms_head *head = perch__malloc(sizeof(*head));
 	char path[PATH_MAX];
 
-	if (head && directory(path, sizeof(path)) && describe(head))
+	if (head && directory(path, sizeof(path)) && describe_kernel(head))
 		return head;
 	free(head);
 	return NULL;
@@ -420,7 +420,7 @@ bool perch__kallsyms_cache_is_of(const struct kallsyms_head *head, const char *t
 	struct kallsyms_head now;
 
 	return head->first_size <= size && !memcmp(text, head->first, head->first_size) &&
-	       describe(&now) && same(&now, head);
+	       describe_kernel(&now) && same_kernel(&now, head);
 }
 
 /* What is written after the head. */

@@ -9,11 +9,6 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for code");
 }
 
-static int failed(struct perch_error *err, int errnum, const char *text)
-{
-	return perch_error_set(err, errnum, PERCH_ERROR_FILE, "%s", text);
-}
-
 /* Finds a function of a jitdump. */
 static const struct perch_symbol *find_jit(struct perch_symbols *symbols,
 					   struct dso_symbols *cached, uint64_t offset)
@@ -59,12 +54,12 @@ static int code_of_jitdump(const struct sources *sources, const struct perch_dso
 	if (rc == -ENOMEM)
 		return no_memory(err);
 	if (rc)
-		return failed(err, ENOENT,
-			      "the jitdump file does not have the code of the function");
+		return perch__code_error(err, ENOENT,
+					 "the jitdump file does not have the code of the function");
 	skip = code->offset - function.offset;
 	if (skip >= size) {
 		free(bytes);
-		return failed(err, ENOENT, "the function is too large");
+		return perch__code_error(err, ENOENT, "the function is too large");
 	}
 	memmove(bytes, (uint8_t *)bytes + skip, size - skip);
 	code->bytes = bytes;

@@ -326,7 +326,7 @@ static void ask_columns(struct browser *browser)
 		browser_restart(browser, "-s", strdup(names));
 }
 
-static void annotate(struct browser *browser)
+static void annotate_row(struct browser *browser)
 {
 	const struct perch_frame *frame = current_frame(browser);
 
@@ -431,7 +431,7 @@ static void change_view(struct browser *browser, int key)
 		browser->titles = !browser->titles;
 		break;
 	case 'a':
-		annotate(browser);
+		annotate_row(browser);
 		break;
 	case 'P':
 		browser_print(browser);
@@ -481,7 +481,7 @@ static int do_key(struct browser *browser, const struct report *report, int key)
 }
 
 /* Takes what is new in a live profile. Returns 0, the exit status, or -1 to leave. */
-static int refresh(struct browser *browser, const struct report *report)
+static int refresh_rows(struct browser *browser, const struct report *report)
 {
 	const struct browser_live *live = browser->live;
 	struct perch_profile *profile = NULL;
@@ -516,7 +516,7 @@ static int next_key(struct browser *browser, const struct report *report)
 	int key = screen_key_or_idle();
 
 	if (key == SCREEN_IDLE)
-		return refresh(browser, report);
+		return refresh_rows(browser, report);
 	browser->message[0] = '\0';
 	if (key == 'm')
 		key = menu();

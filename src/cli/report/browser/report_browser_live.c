@@ -43,8 +43,8 @@ static char *texts_of(struct browser *browser, const struct perch_row *row, bool
 	return text;
 }
 
-static void keep(struct old_row *old, struct browser *browser, const struct perch_row *row,
-		 bool thread)
+static void keep_row(struct old_row *old, struct browser *browser, const struct perch_row *row,
+		     bool thread)
 {
 	old->frame = row->frame;
 	old->text = texts_of(browser, row, thread);
@@ -71,11 +71,11 @@ static void keep_view(struct old_view *view, struct browser *browser)
 	struct browser_lines *lines = &browser->lines;
 
 	if (browser->filter.thread)
-		keep(&view->thread, browser, browser->filter.thread, true);
+		keep_row(&view->thread, browser, browser->filter.thread, true);
 	if (lines->nr && browser->cursor) {
 		struct browser_line line = browser_lines_get(lines, browser->cursor);
 
-		keep(&view->cursor, browser, &browser->row[line.row], false);
+		keep_row(&view->cursor, browser, &browser->row[line.row], false);
 		view->line = browser->cursor - browser_lines_of_row(lines, line.at);
 	}
 	view->open = calloc(lines->nr_open + 1, sizeof(*view->open));
@@ -83,7 +83,7 @@ static void keep_view(struct old_view *view, struct browser *browser)
 		const struct browser_open_row *open = &lines->open[i];
 		struct old_row *old = &view->open[view->nr_open++];
 
-		keep(old, browser, &browser->row[lines->order[open->at]], false);
+		keep_row(old, browser, &browser->row[lines->order[open->at]], false);
 		for (size_t j = 0; j < open->nr; j++)
 			old->whole |= open->branch[j].depth && open->branch[j].unfolded;
 	}

@@ -39,7 +39,7 @@ static bool busy(void *context, const struct report_reading *reading)
 	return !screen_is_quit_waiting();
 }
 
-static bool idle(void *context)
+static bool idle_while_reading(void *context)
 {
 	struct reading_live *live = context;
 
@@ -53,7 +53,7 @@ static bool idle(void *context)
 	       report_read_seconds(live->reading) >= live->drawn + DRAW_SECONDS;
 }
 
-static int refresh(void *context, struct perch_profile **profile)
+static int refresh_reading(void *context, struct perch_profile **profile)
 {
 	struct reading_live *live = context;
 	struct report_reading *reading = live->reading;
@@ -121,8 +121,8 @@ int report_browse_reading(struct report *report, struct report_reading *reading,
 	struct reading_live live = { .reading = reading };
 	const struct browser_live browser = {
 		.context = &live,
-		.idle = idle,
-		.refresh = refresh,
+		.idle = idle_while_reading,
+		.refresh = refresh_reading,
 		.put_summary = put_summary,
 		.key = take_key,
 		.is_final = is_final,
