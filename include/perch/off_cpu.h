@@ -30,9 +30,9 @@ extern "C" {
 /** How a thread left the CPU. */
 enum perch_off_cpu_state {
 	PERCH_OFF_CPU_UNKNOWN,
-	PERCH_OFF_CPU_BLOCKED,	 /**< it waited for something */
-	PERCH_OFF_CPU_PREEMPTED, /**< another thread got the CPU; it could have continued */
-	PERCH_OFF_CPU_RUNNABLE,	 /**< it gave up the CPU (sched_yield); it could have continued */
+	PERCH_OFF_CPU_BLOCKED, /**< it waited for something */
+	/** It could have continued: another thread got the CPU, or it gave it up (sched_yield). */
+	PERCH_OFF_CPU_PREEMPTED,
 };
 
 /** What is not known of an interval: bits of perch_off_cpu.flags. */
@@ -69,7 +69,7 @@ struct perch_off_cpu {
 PERCH_API bool perch_off_cpu_decode(struct perch_off_cpu *off_cpu,
 				    const struct perch_sample *sample);
 
-/** Returns a word for a state: "blocked", "preempted", "runnable" or "unknown". */
+/** Returns a word for a state: "blocked", "preempted" or "unknown". */
 PERCH_API const char *perch_off_cpu_state_name(uint32_t state);
 
 #ifdef __cplusplus

@@ -50,7 +50,6 @@ const char *perch_off_cpu_state_name(uint32_t state)
 		[PERCH_OFF_CPU_UNKNOWN] = "unknown",
 		[PERCH_OFF_CPU_BLOCKED] = "blocked",
 		[PERCH_OFF_CPU_PREEMPTED] = "preempted",
-		[PERCH_OFF_CPU_RUNNABLE] = "runnable",
 	};
 
 	return names[state < sizeof(names) / sizeof(names[0]) ? state : 0];

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <perch/off_cpu.h>
+
 #include "touch.h"
 
 static volatile uint64_t touched;
@@ -99,6 +101,14 @@ static void touch_branches(const struct perch_record *record)
 	}
 }
 
+static void touch_off_cpu(const struct perch_record *record)
+{
+	struct perch_off_cpu off_cpu;
+
+	if (perch_off_cpu_decode(&off_cpu, &record->sample) && off_cpu.nr)
+		touch_inside(record, off_cpu.chain, off_cpu.nr * sizeof(uint64_t));
+}
+
 static void touch_sample(const struct perch_record *record)
 {
 	const struct perch_sample *sample = &record->sample;
@@ -113,6 +123,7 @@ static void touch_sample(const struct perch_record *record)
 		abort();
 	touch_registers(record, &sample->regs_intr);
 	touch_inside(record, sample->aux.data, sample->aux.size);
+	touch_off_cpu(record);
 }
 
 static void touch_namespaces(const struct perch_record *record)
