@@ -4,11 +4,13 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <perch/metrics.h>
 
 #include "base/text_stream.h"
 #include "record.h"
 
-#define MAX_NAMED 8 /* most CPUs, threads and events that are listed */
+#define LEAST_EXPECTED 20 /* samples: a smaller number varies too much */
+#define MAX_NAMED      8  /* most CPUs, threads and events that are listed */
 
 /* The CPU of a ring; with --per-thread cpu is -1 and tid its thread. */
 struct event_source {
@@ -104,7 +106,63 @@ static double seconds_of(const struct timeval *time)
 	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
 }
 
-/* Each thread has periods of its own: many short threads may have no sample together. */
+/* Samples per second of CPU time that an attr asks for; 0 if it does not ask for a rate. */
+static double rate_of(const struct perch_attr *attr)
+{
+	if (attr->freq)
+		return (double)attr->sample_freq;
+	return perch_metric_is_clock(attr) && attr->sample_period
+		       ? 1e9 / (double)attr->sample_period
+		       : 0;
+}
+
+/*
+ * The samples that one event should have had, by the CPU time of the program and of its children
+ * that it has waited for; 0 if that is not known, or if they have other reasons to be few.
+ */
+static double expected_samples(const struct record *record,
+			       const struct perch_recorder_stats *stats)
+{
+	const struct record_options *options = record->options;
+	const struct record_plan *plan = record->plan;
+	const struct rusage *usage = &record->program_usage;
+	const struct perch_file_event *event;
+
+	perch_recorder_events(record->recorder, &event);
+	if (!plan->program_only || !record->program_ended || plan->events.nr != 1 ||
+	    plan->cpus.nr || options->delayed || options->no_inherit || record_is_part(options) ||
+	    record->failed || record->without_events || stats->throttled)
+		return 0;
+	return rate_of(&event->attr) *
+	       ((event->attr.exclude_user ? 0 : seconds_of(&usage->ru_utime)) +
+		(event->attr.exclude_kernel ? 0 : seconds_of(&usage->ru_stime)));
+}
+
+/*
+ * Each thread has a period of its own, which begins with it: threads that end before their first
+ * period have no samples, and a program of many short processes has almost none. Returns true if
+ * that was so.
+ */
+static bool print_few_samples(const struct record *record, const struct perch_recorder_stats *stats)
+{
+	double expected = expected_samples(record, stats);
+	const struct perch_file_event *event;
+
+	perch_recorder_events(record->recorder, &event);
+	if (expected < LEAST_EXPECTED || (double)(stats->samples + stats->lost) > expected / 2)
+		return false;
+	cli_note(
+		record->options->command,
+		"%" PRIu64
+		" %s, where the CPU time of the program should have %.0f: threads and processes that "
+		"end within a period (%.1f ms) have none, because each has a timer of its own; record "
+		"all CPUs (-a), or sample more often (-F)",
+		stats->samples, cli_word(stats->samples, "sample", "samples"), expected,
+		1e3 / rate_of(&event->attr));
+	return true;
+}
+
+/* Many short threads may have no sample together. */
 static void print_rare_events(const struct record *record)
 {
 	const struct rusage *usage = &record->program_usage;
@@ -235,6 +293,20 @@ static void print_off_cpu(const struct record *record)
 			 (double)off.dropped_ns / 1e9);
 }
 
+/* The kernel drops records while a ring is full, so the recorder never delays the program. */
+static void print_full_rings(const struct record *record, const struct perch_recorder_stats *stats)
+{
+	double all = (double)(stats->lost + stats->samples);
+
+	cli_note(record->options->command,
+		 "%" PRIu64
+		 " records were lost because the rings were full (%.1f %%): sample less often "
+		 "(-F)%s%s, or use larger rings (-m)",
+		 stats->lost, 100 * (double)stats->lost / all,
+		 record->plan->events.nr > 1 ? ", record fewer events" : "",
+		 record->options->compression_level ? ", do not compress (-z)" : "");
+}
+
 void record_print_warnings(const struct record *record)
 {
 	struct perch_recorder_stats stats;
@@ -247,11 +319,7 @@ void record_print_warnings(const struct record *record)
 			 "file; smaller rings (-m) are paused for less time",
 			 stats.lost);
 	else if (stats.lost && stats.samples)
-		cli_note(record->options->command,
-			 "%" PRIu64
-			 " records were lost because the rings were full: sample less often "
-			 "(-F), or use larger rings (-m)",
-			 stats.lost);
+		print_full_rings(record, &stats);
 	if (stats.lost_sideband)
 		cli_note(record->options->command,
 			 "%" PRIu64
@@ -268,7 +336,7 @@ void record_print_warnings(const struct record *record)
 	if (stats.throttled)
 		print_throttled(record, stats.throttled);
 	print_cost(record);
-	if (!stats.samples)
+	if (!print_few_samples(record, &stats) && !stats.samples)
 		print_no_samples(record, stats.lost);
 	print_removed_events(record, stats.samples);
 	print_off_cpu(record);

@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Programs of many short processes: each has a timer of its own, so that they have few samples together, which perch record says.
+# shellcheck source=tests/kernel/common.bash
+. "$(dirname "$(realpath "$0")")/common.bash"
+
+"$perch" record -e cpu-clock -o a.data -- true > out 2>&1 || { echo "skipped: cannot record here: $(cat out)"; exit 77; }
+
+# Runs short processes until they have used some CPU time; prints how many.
+cat > short << 'EOF'
+milliseconds() {		# 0m1.234s
+	local text=${1%s}
+	local seconds=$((${text%%m*} * 60 + 10#$(echo "${text#*m}" | cut -d. -f1)))
+	local part=${text##*.}000
+	echo $((seconds * 1000 + 10#${part:0:3}))
+}
+n=0
+while :; do
+	for _ in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done
+	n=$((n + 10))
+	times > times
+	{ read -r _; read -r user system; } < times
+	[ $(($(milliseconds "$user") + $(milliseconds "$system"))) -lt 1500 ] || break
+done
+echo $n > number
+EOF
+said='[0-9]* samples\?, where the CPU time of the program should have [0-9]*: threads and processes that end within a period (50.0 ms) have none'
+"$perch" record -e cpu-clock -F 20 -o a.data -- bash short > out 2>&1
+if [ "$(cat number)" -lt 200 ]; then
+	skip "short processes have few samples" "a process takes more than 7 ms here"
+else
+	grep -q "$said.*record all CPUs (-a)" out
+	report $? "short processes have few samples: perch says so, and what has them ($(cat number) processes)"
+fi
+set_burn 1500
+"$perch" record -e cpu-clock -F 20 -o a.data -- sh -c "$burn" > out 2>&1 && ! grep -q 'should have' out
+report $? "a program of one process has its samples"
+"$perch" record -q -e cpu-clock -F 20 -o a.data -- bash short > out 2>&1 && [ ! -s out ]
+report $? "-q does not say it"
+"$perch" record -i -e cpu-clock -F 20 -o a.data -- bash short > out 2>&1 && ! grep -q 'should have' out
+report $? "-i: the time of children does not count"
+exit $failed
