@@ -32,12 +32,38 @@ def roff(text):
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
 
 
+class Code(str):
+    """Lines of a comment that are indented by four blanks or more: an example."""
+
+
+class Item(str):
+    """An item of a list of a comment: it begins with "- "."""
+
+
+def blocks_of(text):
+    """The paragraphs, examples and items of lists of a text, in order."""
+    blocks, kind = [], None
+    for line in text.split("\n"):
+        code = line.startswith("    ") and kind in (None, Code)
+        if not line.strip():
+            kind = None
+        elif line.startswith("- "):
+            kind = Item
+            blocks.append([Item, [line[2:]]])
+        elif kind is None or (kind is Code) != code:
+            kind = Code if code else str
+            blocks.append([kind, [line]])
+        else:
+            blocks[-1][1].append(line)
+    return [kind("\n".join(line[4:] for line in lines) if kind is Code else " ".join(" ".join(lines).split())) for kind, lines in blocks]
+
+
 class Comment:
-    """The parts of a comment: paragraphs, and its tags."""
+    """The parts of a comment: paragraphs, examples and items of lists, and its tags."""
 
     def __init__(self, text):
         parts = TAG.split(text)
-        self.paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", parts[0]) if part.strip()]
+        self.paragraphs = blocks_of(parts[0])
         self.params, self.returns, self.errors, self.since = [], [], [], []
         for tag, direction, content in zip(parts[1::3], parts[2::3], parts[3::3]):
             words = " ".join(content.split())
@@ -121,13 +147,20 @@ class Pages:
     def paragraphs(self, texts):
         lines = []
         for text in texts:
-            lines += [".PP", self.linked(text)]
+            if isinstance(text, Code):
+                lines += [".PP", ".RS 4", ".nf", roff(text), ".fi", ".RE"]
+            elif isinstance(text, Item):
+                lines += [".IP \\(bu 2", self.linked(text)]
+            else:
+                lines += [".PP", self.linked(text)]
         return lines
 
     def tagged(self, entries):
         lines = []
         for term, text in entries:
-            lines += [".TP", f"\\fB{roff(term)}\\fP", self.linked(text) if text else "\\&"]
+            first, *more = blocks_of(text) or [""]
+            lines += [".TP", f"\\fB{roff(term)}\\fP", self.linked(first) or "\\&"]
+            lines += [".RS"] + self.paragraphs(more) + [".RE"] if more else []
         return lines
 
     def synopsis(self, header, declarations):
@@ -145,7 +178,7 @@ class Pages:
         lines += self.synopsis(item.header, [prototype(one) for one in [item] + same])
         lines += [".SH DESCRIPTION"] + self.paragraphs(notes.paragraphs)
         for other in same:
-            lines += [".PP", f"\\fB{other.name}\\fP():"] + [self.linked(" ".join(other.notes.paragraphs))]
+            lines += [".PP", f"\\fB{other.name}\\fP():"] + self.paragraphs(other.notes.paragraphs)[1:]
         if notes.params:
             lines += [".SH PARAMETERS"] + self.tagged(notes.params)
         lines += self.results(item)
@@ -162,7 +195,7 @@ class Pages:
         notes, lines = item.notes, []
         text = " ".join(notes.returns)
         if not text:
-            sentences = re.split(r"(?<=[^.][.])\s+(?=[A-Z])", " ".join(notes.paragraphs))
+            sentences = re.split(r"(?<=[^.][.])\s+(?=[A-Z])", " ".join(text for text in notes.paragraphs if not isinstance(text, Code)))
             text = " ".join(one.removeprefix("Returns ") for one in sentences if one.startswith("Returns "))
         if text:
             lines += [".SH RETURN VALUE"] + self.paragraphs([text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")])

@@ -7,10 +7,6 @@ from headers import comment_text
 TOKEN = re.compile(r'/\*.*?\*/|#(?:[^\n\\]|\\.|\\\n)*\n|"(?:\\.|[^"\\])*"|.', re.S)
 
 
-def clean(comment):
-    return " ".join(comment_text(comment).split())
-
-
 def statements(body, separator):
     """Yields (declaration, comment) for each member of a body, in order."""
     pending, text, depth, last = "", "", 0, None
@@ -22,9 +18,9 @@ def statements(body, separator):
                 text += word
             elif word.startswith("/**<"):
                 if last is not None:
-                    found[last][1] = (found[last][1] + " " + clean(word)).strip()
+                    found[last][1] = (found[last][1] + " " + comment_text(word)).strip()
             elif word.startswith("/**"):
-                pending = clean(word)
+                pending = comment_text(word)
         elif word.startswith("#") and not depth:
             continue
         elif word == separator and depth == 0:
@@ -42,7 +38,7 @@ def statements(body, separator):
 def last_comment(body):
     """The comment after the last constant, which has no comma."""
     found = re.search(r"/\*\*<((?:[^*]|\*(?!/))*)\*/\s*$", body)
-    return clean("/**<" + found[1] + "*/") if found else ""
+    return comment_text("/**<" + found[1] + "*/") if found else ""
 
 
 def expand(text, macros):

@@ -73,6 +73,24 @@ def check_overviews(root):
     report(problems, "no page is cut")
 
 
+def check_examples(root):
+    """A line of an example in a comment is a line of the page, and an item of a list begins one."""
+    missing, number = [], 0
+    for library in ("libperch", "libperch-profile"):
+        for header in read_library(library):
+            for name, comment in [(f"perch_{header.name}.h", header.comment)] + [(item.name, item.comment) for item in header.declarations]:
+                page = root / f"man3/{name}.3"
+                wanted = re.findall(r"(?<=\n\n)    .*(?:\n    .*)*", comment)
+                wanted = [line[4:] for lines in wanted for line in lines.split("\n")] + re.findall(r"^- (.*)", comment, re.M)
+                if not wanted or not page.exists() or page.read_text(encoding="utf-8").startswith(".so "):
+                    continue
+                text = re.sub(r"\\f[A-Z]|\\[&:]", "", page.read_text(encoding="utf-8")).replace("\\-", "-").replace("\\e", "\\")
+                text = re.sub(r"(?<=perch_)(\w+)\(3\)", r"\1()", text)
+                number += len(wanted)
+                missing += [f"{name}: {line}" for line in wanted if not re.search("^" + re.escape(re.sub(r"(?<=perch_)(\w+)\(3\)", r"\1()", line)), text, re.M)]
+    report(missing if number > 20 else [f"only {number} lines"], f"{number} lines of examples and lists are lines of pages")
+
+
 def check_headers():
     """Each overview names the headers of its library."""
     for library, names in library_headers().items():
@@ -140,6 +158,7 @@ def main():
         report(unnamed, "each page has a name and a description of one line")
         report(warnings(real), f"groff prints no warning about {len(real)} pages")
         check_overviews(root)
+        check_examples(root)
         check_headers()
         check_references(root, real)
         check_maker()
