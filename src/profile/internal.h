@@ -34,6 +34,7 @@
  *	  columns/column_branch.c	  branches
  *	  columns/column_line.c		  source files and lines
  *	  columns/column_frame.c	  functions
+ *	blocks.c			basic blocks of branch stacks (perch/blocks.h)
  *	parent.c			functions of call chains that match an expression
  *	branches.c			profiles of branches
  *	flat.c				samples without call chains, by address

@@ -348,7 +348,7 @@ static void close_report(struct report *report)
 	report->threads = NULL;
 	cli_config_clear(&report->config);
 	perch_trace_columns_free(report->trace_columns);
-	report_blocks_free(report->blocks);
+	perch_blocks_free(report->blocks);
 	cli_filter_close(&report->filter);
 	cli_input_close(&report->input);
 }

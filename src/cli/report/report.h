@@ -38,6 +38,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
+#include <perch/blocks.h>
 #include <perch/profile.h>
 #include "config_file.h"
 #include "annotate/annotate_style.h"
@@ -131,7 +132,7 @@ struct report {
 	struct perch_trace_columns *trace_columns; /* NULL: the file is not open */
 	bool of_tracepoints;			   /* all events are */
 	bool total_cycles;			   /* basic blocks, not rows */
-	struct report_blocks *blocks;
+	struct perch_blocks *blocks;
 	struct report_branch_types branch_types;
 	bool memory;		 /* --mem-mode: samples count by their weight */
 	bool latency;		 /* --latency: rows are sorted by their latency */
@@ -210,12 +211,6 @@ void report_put_branch_types(FILE *out, const struct report *report);
 
 /* ---- report_blocks.c: --total-cycles ---- */
 
-/* Sets report->blocks. Returns 0 or the exit status. */
-int report_blocks_new(struct report *report);
-void report_blocks_free(struct report_blocks *blocks);
-/* Adds the branches of a sample. Returns 0 or -ENOMEM. */
-int report_blocks_add(struct report_blocks *blocks, const struct perch_record *record,
-		      struct perch_error *err);
 struct report_table;
 /* Prints the blocks of an event. Returns the exit status. */
 int report_print_blocks(const struct report_table *table, unsigned event);

@@ -59,6 +59,17 @@ static const char *history_option(const struct report *report)
 	return report->graph.branches ? "-g branch" : NULL;
 }
 
+static int open_blocks(struct report *report)
+{
+	struct perch_session *session = report->input.session;
+	struct perch_error err;
+
+	return perch_blocks_new(&report->blocks, perch_session_processes(session),
+				perch_session_symbols(session), &err)
+		       ? cli_error(report->input.command, &err)
+		       : 0;
+}
+
 static int exclude_each_other(const struct report *report, const char *option, const char *other)
 {
 	return cli_usage_error(report->input.command, "%s and %s exclude each other", option,
@@ -104,7 +115,7 @@ int report_set_mode(struct report *report)
 	if (report->total_cycles && report->json)
 		return exclude_each_other(report, "-j", "--total-cycles");
 	if (report->total_cycles)
-		return report_blocks_new(report);
+		return open_blocks(report);
 	if (!report->memory)
 		return 0;
 	if (!contents.accesses)

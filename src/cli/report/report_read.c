@@ -65,7 +65,7 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 		cli_input_count_chain(&report->input, record);
 	if (cli_filter_cut_chain(&report->filter, record))
 		truncated = false;
-	if (report->blocks && report_blocks_add(report->blocks, record, err))
+	if (report->blocks && perch_blocks_add(report->blocks, record, err))
 		return -ENOMEM;
 	return truncated ? perch_profile_add_truncated(profile, record, err)
 			 : perch_profile_add(profile, record, err);
