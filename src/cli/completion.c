@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perch help --complete: the scripts in completions/ ask it, so that each shell knows the commands,
- * options and words of the tables, and the events of this machine.
+ * options and words of the tables, and the events of this machine and of a recording.
  */
 #include <string.h>
 #include <perch/column.h>
+#include <perch/file.h>
 #include <perch/symbol.h>
 
 #include "completion.h"
@@ -17,9 +18,10 @@
 struct completion {
 	const struct cli_usage *usage; /* of the command; NULL: the word is the command */
 	const char *word;
-	size_t fixed; /* length of its part that stays: "--name=", "-e", "one,two," */
-	int skipped;  /* words of perch itself before the command */
-	size_t nr;    /* of options */
+	size_t fixed;	       /* length of its part that stays: "--name=", "-e", "one,two," */
+	int skipped;	       /* words of perch itself before the command */
+	const char *recording; /* of -i */
+	size_t nr;	       /* of options */
 	struct cli_option options[CLI_MAX_OPTIONS];
 };
 
@@ -74,6 +76,26 @@ static void put_events(const struct completion *completion)
 	perch_machine_free(list.machine);
 }
 
+/* The events of the recording, which no pipe is read for. */
+static void put_recorded_events(const struct completion *completion)
+{
+	const struct perch_file_event *events;
+	struct perch_reader *reader;
+	struct perch_error err;
+	char name[512];
+	size_t nr;
+
+	if (!perch_is_recording(completion->recording) ||
+	    perch_reader_open(&reader, completion->recording, PERCH_ORDER_FILE, &err))
+		return;
+	nr = perch_reader_events(reader, &events);
+	for (size_t i = 0; i < nr; i++) {
+		perch_clean_text(events[i].name, name, sizeof(name));
+		put_word(completion, name, NULL);
+	}
+	perch_reader_close(reader);
+}
+
 static void put_columns(const struct completion *completion)
 {
 	size_t nr;
@@ -112,7 +134,7 @@ static const struct wanted {
 	{ "OLD", put_files, false },
 	{ "DIR", put_directories, false },
 	{ "EVENTS", put_events, true },
-	{ "EVENT", put_events, false },
+	{ "EVENT", put_recorded_events, false },
 	{ "COLUMNS", put_columns, true },
 	{ "[TYPE:]FIELDS", put_fields, true },
 	{ "[FILE]", put_files, false },
@@ -260,6 +282,8 @@ static void complete_command(struct completion *completion, int nr, char **words
 		}
 		option = no_more || !is_option(words[i]) ? NULL
 							 : option_of(completion, words[i], &begin);
+		if (option && option->name && !strcmp(option->name, "input"))
+			completion->recording = begin ? words[i] + begin : words[i + 1];
 		if (!option || begin || option->attached ||
 		    (option->optional && words[i + 1][0] == '-'))
 			continue;
@@ -289,7 +313,7 @@ static void complete_command(struct completion *completion, int nr, char **words
 int cli_complete(const struct cli_usage *const *commands, size_t nr, int nr_words, char **words)
 {
 	static const char cache[] = "--buildid-dir";
-	struct completion completion = { .usage = NULL };
+	struct completion completion = { .recording = "perf.data" };
 
 	/* the options of all commands */
 	while (nr_words > 1 && words[0][0] == '-') {

@@ -159,6 +159,12 @@ def check_tables():
           "an argument that begins with dashes is an argument")
     check("--fields" in offered("report", "-g", "--fi") and offered("report", "-g", "ca") == ["caller", "callee"],
           "an argument that may be missing")
+    with tempfile.TemporaryDirectory() as directory:
+        data = os.path.join(directory, "some.data")
+        subprocess.run([PERCH, "record", "-q", "-e", "task-clock:u,page-faults:u", "-o", data, "--", "true"], check=True)
+        check(offered("report", "-i", data, "--switch-on", "") == ["task-clock:u", "page-faults:u"] and
+              offered("export", f"--input={data}", "-etask") == ["-etask-clock:u"] and offered("export", "-i", "/dev/zero", "-e", "") == [],
+              "the events of the recording of -i are offered")
     check(offered("nothing", "x") == [] and offered("nothing") == [] and offered() == [], "unknown commands have no words")
 
 
