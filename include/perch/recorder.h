@@ -321,8 +321,8 @@ PERCH_API int perch_recorder_prepare(struct perch_recorder *recorder, struct per
 PERCH_API int perch_recorder_enable(struct perch_recorder *recorder, struct perch_error *err);
 
 /**
- * Disables the events. The next perch_recorder_write() ends the intervals of threads that are off
- * the CPU.
+ * Disables the events. The off-CPU time of threads that wait ends now; perch_recorder_write()
+ * writes it.
  *
  * @param recorder  the recorder
  * @param[out] err  the reason of a failure

@@ -247,27 +247,36 @@ void perch_recorder_close(struct perch_recorder *recorder)
 
 /* ---- recording ---- */
 
-int perch_recorder_enable(struct perch_recorder *recorder, struct perch_error *err)
+/* Disabled: the intervals end now. */
+static int set_off_cpu(struct perch_recorder *recorder, bool enable, struct perch_error *err)
 {
 	struct recorder_off_cpu *off_cpu = recorder->off_cpu;
-	int rc = off_cpu ? perch_sampler_enable(off_cpu->sampler, err) : 0;
+	int rc;
 
-	if (rc >= 0 && off_cpu)
+	if (!off_cpu)
+		return 0;
+	rc = enable ? perch_sampler_enable(off_cpu->sampler, err)
+		    : perch_sampler_disable(off_cpu->sampler, err);
+	if (enable)
 		off_cpu->intervals.started = sample_time(recorder);
+	else
+		perch__off_cpu_finish(off_cpu, sample_time(recorder));
+	return rc;
+}
+
+int perch_recorder_enable(struct perch_recorder *recorder, struct perch_error *err)
+{
+	int rc = set_off_cpu(recorder, true, err);
+
 	return rc < 0 ? rc : perch_sampler_enable(recorder->sampler, err);
 }
 
 int perch_recorder_disable(struct perch_recorder *recorder, struct perch_error *err)
 {
-	struct recorder_off_cpu *off_cpu = recorder->off_cpu;
-	int rc = perch_sampler_disable(recorder->sampler, err);
+	int rc = perch_sampler_disable(recorder->sampler, err),
+	    off = set_off_cpu(recorder, false, rc < 0 ? NULL : err);
 
-	if (!off_cpu)
-		return rc;
-	perch_sampler_disable(off_cpu->sampler, NULL);
-	off_cpu->end = sample_time(recorder);
-	off_cpu->ending = true;
-	return rc;
+	return rc < 0 ? rc : off;
 }
 
 int perch_recorder_prepare(struct perch_recorder *recorder, struct perch_error *err)
@@ -342,12 +351,12 @@ int perch_recorder_control(struct perch_recorder *recorder,
 				       "the recorder has no such command");
 	if (enable && !request->event)
 		return perch_recorder_enable(recorder, err);
-	if (!request->event && recorder->off_cpu)
-		rc = perch_sampler_disable(recorder->off_cpu->sampler, err);
 	for (size_t i = 0; rc >= 0 && i < recorder->nr_own_events; i++) {
 		if (request->event && strcmp(request->event, recorder->events[i].name) != 0)
 			continue;
 		rc = perch_sampler_control(recorder->sampler, i, enable, err);
+		if (rc >= 0 && !strcmp(recorder->events[i].name, PERCH_OFF_CPU_EVENT))
+			rc = set_off_cpu(recorder, enable, err);
 		found = true;
 	}
 	if (found || !request->event)

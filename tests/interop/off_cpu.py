@@ -269,6 +269,13 @@ def check_targets(work):
     tid, start, end, off = threads["futexes"]
     found = sum(period for thread, _, period in samples if thread == tid)
     check(done.returncode == 0 and 0 < found <= off + 2e6, f"-D 100: {found / 1e6:.1f} of {off / 1e6:.1f} ms", done, script)
+    # the first thread waits while the events are disabled: that is not counted
+    code = "import threading, time; threading.Thread(target=time.sleep, args=[1.4]).start(); time.sleep(0.1)"
+    done = subprocess.run([PERCH, "record", "-o", os.path.join(work, "windows.data"), "--off-cpu", "-D", "300-400,900-1000", "--",
+                           sys.executable, "-c", code], capture_output=True, text=True, timeout=limit(60), check=False)
+    samples, script = samples_of([PERCH, "script"], os.path.join(work, "windows.data"))
+    check(done.returncode == 0 and len(samples) < 20 and all(period < 0.6e9 for _, _, period in samples),
+          "-D 300-400,900-1000: what is between the windows is not counted", done, script)
 
 
 def check_refusals(work):

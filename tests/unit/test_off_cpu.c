@@ -380,6 +380,10 @@ static void a_thread_without_switches_waits(void **state)
 	assert_int_equal(off_cpu.tid, 11);
 	assert_int_equal(off_cpu.state, PERCH_OFF_CPU_BLOCKED);
 	assert_int_equal(off_cpu.flags, PERCH_OFF_CPU_BEGAN_BEFORE | PERCH_OFF_CPU_NOT_ENDED);
+	/* once */
+	perch__off_cpu_end(&intervals, 50 * MS);
+	perch__off_cpu_add_waiting(&intervals, PID, 11, 90 * MS);
+	assert_int_equal(intervals.nr_samples, 2);
 	perch__off_cpu_clear(&intervals);
 }
 

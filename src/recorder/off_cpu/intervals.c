@@ -379,6 +379,7 @@ void perch__off_cpu_end(struct off_cpu_intervals *intervals, uint64_t time)
 			end_interval(intervals, thread, intervals->now, PERCH_OFF_CPU_NOT_ENDED);
 		thread->position = OFF_CPU_UNSEEN;
 	}
+	intervals->started = 0; /* unknown until the events are enabled again */
 	end_sums(intervals);
 }
 

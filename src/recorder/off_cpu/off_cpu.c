@@ -211,57 +211,71 @@ static uint64_t count_lost(struct recorder_off_cpu *off_cpu)
 
 /* ---- rounds ---- */
 
-/*
- * A target without any switch runs all the time, or not at all. Threads that wait forever are those
- * that a user looks for.
- */
-static void add_waiting(struct recorder_off_cpu *off_cpu)
+static void add_waiting(struct recorder_off_cpu *off_cpu, uint32_t tid, uint64_t end)
 {
-	for (size_t i = 0; i < off_cpu->nr_tids; i++) {
-		const char *state, *process;
-		char path[64], text[2048];
+	const char *state, *process;
+	char path[64], text[2048];
 
-		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", off_cpu->tids[i]);
-		if (perch_machine_read(off_cpu->machine, path, text, sizeof(text)) < 0)
-			continue; /* it has ended */
-		state = strstr(text, "\nState:\t");
-		process = strstr(text, "\nTgid:\t");
-		if (state && process && !strchr("RXZ", state[sizeof("\nState:\t") - 1]))
-			perch__off_cpu_add_waiting(
-				&off_cpu->intervals,
-				(uint32_t)strtoul(process + sizeof("\nTgid:\t") - 1, NULL, 10),
-				off_cpu->tids[i], off_cpu->end);
-	}
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", tid);
+	if (perch_machine_read(off_cpu->machine, path, text, sizeof(text)) < 0)
+		return; /* it has ended */
+	state = strstr(text, "\nState:\t");
+	process = strstr(text, "\nTgid:\t");
+	if (state && process && !strchr("RXZ", state[sizeof("\nState:\t") - 1]))
+		perch__off_cpu_add_waiting(
+			&off_cpu->intervals,
+			(uint32_t)strtoul(process + sizeof("\nTgid:\t") - 1, NULL, 10), tid, end);
 }
 
-static void end(struct recorder_off_cpu *off_cpu)
+/*
+ * A target, or a thread of an earlier window of time, without any switch runs all the time, or not
+ * at all. A user who looks for what hangs needs the latter.
+ */
+static void add_all_waiting(struct recorder_off_cpu *off_cpu, uint64_t end)
+{
+	const struct off_cpu_intervals *intervals = &off_cpu->intervals;
+
+	for (size_t i = 0; i < off_cpu->nr_tids; i++)
+		add_waiting(off_cpu, off_cpu->tids[i], end);
+	for (size_t i = 0; i < intervals->nr; i++)
+		if (intervals->thread[i].position == OFF_CPU_UNSEEN)
+			add_waiting(off_cpu, intervals->thread[i].tid, end);
+}
+
+static void take_round(struct recorder_off_cpu *off_cpu, bool all)
+{
+	struct off_cpu_intervals *intervals = &off_cpu->intervals;
+	struct perch_record record;
+
+	if (off_cpu->taken)
+		intervals->samples.used = intervals->nr_samples = 0;
+	off_cpu->taken = false;
+	find_losses(off_cpu);
+	while (perch_sampler_next_ordered(off_cpu->sampler, all, &record, NULL) > 0)
+		perch__off_cpu_take(intervals, &record);
+}
+
+void perch__off_cpu_finish(struct recorder_off_cpu *off_cpu, uint64_t end)
 {
 	struct off_cpu_intervals *intervals = &off_cpu->intervals;
 	struct perch_sampler_stats stats;
 
+	take_round(off_cpu, true);
 	perch_sampler_get_stats(off_cpu->sampler, &stats);
 	off_cpu->lost = count_lost(off_cpu);
 	if (off_cpu->lost > stats.lost)
 		perch__off_cpu_add_loss(intervals, intervals->now, UINT64_MAX);
-	add_waiting(off_cpu);
-	perch__off_cpu_end(intervals, off_cpu->end);
+	add_all_waiting(off_cpu, end);
+	perch__off_cpu_end(intervals, end);
 }
 
 struct iovec perch__off_cpu_read(struct recorder_off_cpu *off_cpu, uint64_t *nr_samples)
 {
 	struct off_cpu_intervals *intervals = &off_cpu->intervals;
-	struct perch_record record;
 
-	intervals->samples.used = 0;
-	intervals->nr_samples = 0;
-	find_losses(off_cpu);
-	while (perch_sampler_next_ordered(off_cpu->sampler, off_cpu->ending, &record, NULL) > 0)
-		perch__off_cpu_take(intervals, &record);
-	if (off_cpu->ending)
-		end(off_cpu);
-	else
-		perch__off_cpu_end_round(intervals);
-	off_cpu->ending = false;
+	take_round(off_cpu, false);
+	perch__off_cpu_end_round(intervals);
+	off_cpu->taken = true;
 	*nr_samples = intervals->nr_samples;
 	return (struct iovec){ intervals->samples.bytes, intervals->samples.used };
 }

@@ -145,9 +145,8 @@ void perch__off_cpu_clear(struct off_cpu_intervals *intervals);
 
 struct recorder_off_cpu {
 	struct perch_sampler *sampler;
-	bool stacks; /* the kernel lets this user have them */
-	bool ending; /* the next round is the last one */
-	uint64_t end;
+	bool stacks;   /* the kernel lets this user have them */
+	bool taken;    /* the caller has the finished samples */
 	uint64_t lost; /* records, at the end */
 	const struct perch_machine *machine;
 	uint32_t *tids; /* of the targets */
@@ -163,6 +162,8 @@ int perch__off_cpu_open(struct recorder_off_cpu **off_cpu, const struct perch_at
 			uint64_t id, const struct perch_event_terms *terms,
 			const struct perch_targets *targets,
 			const struct perch_sampler_options *options, struct perch_error *err);
+/* Reads all records of switches, which are disabled, and ends all intervals at a time. */
+void perch__off_cpu_finish(struct recorder_off_cpu *off_cpu, uint64_t end);
 /* Reads one round. Returns the samples that were finished, valid until the next call. */
 struct iovec perch__off_cpu_read(struct recorder_off_cpu *off_cpu, uint64_t *nr_samples);
 void perch__off_cpu_close(struct recorder_off_cpu *off_cpu);
