@@ -33,6 +33,7 @@ struct fixture {
 	struct perch_recorder_options options;
 	struct taken taken;
 	struct perch_error err;
+	bool refills;
 	char root[PATH_MAX];
 };
 
@@ -181,6 +182,42 @@ static void writes_rounds(void **state)
 	assert_int_equal(stats.samples, 3);
 	assert_int_equal(stats.first_time, 100);
 	assert_int_equal(stats.last_time, 300);
+}
+
+/* A kernel that writes while the recorder does: the rings are never empty. */
+static int refill(void *context, const struct iovec *pieces, int nr, struct perch_error *err)
+{
+	struct fixture *s = context;
+
+	if (s->refills) {
+		put_sample(s, 0, 100);
+		put_sample(s, 1, 100);
+	}
+	return take(&s->taken, pieces, nr, err);
+}
+
+/* A round has what the rings had when it began, so each call returns. */
+static void rounds_end_while_rings_fill(void **state)
+{
+	struct fixture *s = *state;
+
+	s->options.sink = refill;
+	s->options.context = s;
+	assert_int_equal(open_fixture(s, "cpu-clock"), 0);
+	assert_int_equal(perch_recorder_start(s->recorder, &s->err), 0);
+	s->refills = true;
+	s->taken.nr = 0;
+	put_sample(s, 0, 100);
+	assert_int_equal(perch_recorder_write(s->recorder, &s->err), sizeof(struct sample));
+	for (int i = 0; i < 300; i++) { /* the samples fit the rings in one piece */
+		s->taken.nr = 0;
+		assert_int_equal(perch_recorder_write(s->recorder, &s->err),
+				 2 * sizeof(struct sample));
+		assert_int_equal(s->taken.nr, 3);
+	}
+	s->taken.nr = 0;
+	assert_int_equal(perch_recorder_stop(s->recorder, &s->err), 0);
+	assert_int_equal(s->taken.nr, 3);
 }
 
 /* A round that cannot be written is counted, and so is what comes until the end. */
@@ -381,6 +418,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(writes_rounds, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(rounds_end_while_rings_fill, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(counts_what_is_not_written, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(counts_lost_records, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(counts_lost_records_of_old_kernels, set_up,
