@@ -488,9 +488,24 @@ attr() {
 [ "$(attr -t $$)" = 0 ] && [ "$(attr -t $$ --inherit)" = 1 ] && [ "$(attr -t $$ --no-no-inherit)" = 1 ] && [ "$(attr -p $$)" = 1 ] &&
 	[ "$(attr -p $$ -i)" = 0 ] && [ "$(attr -t $$ -s)" = 1 ]
 report $? "-t records no new threads and children, --inherit does"
+rm -f a.data a.data.2*
+record -e cpu-clock --timestamp-filename -- true && [ ! -e a.data ] && [ -s "$(echo a.data.2*)" ] &&
+	"$perch" report --header-only -i a.data.2* > report.out 2>&1 && grep -q '# cmdline' report.out
+report $? "--timestamp-filename: one file, with the time of its end"
+refuses "--exclude-perf without an event" 2 "put an -e before it" --exclude-perf -- true
+if [ -r /sys/kernel/tracing/events/raw_syscalls/sys_enter/id ] && [ "$(id -u)" = 0 ]; then
+	own() { # the samples in the recorder
+		"$perch" record -a -e raw_syscalls:sys_enter -o a.data "$@" -- sleep 0.3 > out 2>&1 &
+		local recorder=$!
+		wait $recorder
+		"$perch" script -F pid -i a.data 2> /dev/null | grep -c "^ *$recorder *\$"
+	}
+	[ "$(own)" -gt 0 ] && [ "$(own --exclude-perf)" -eq 0 ] && at_least SAMPLE 10
+	report $? "--exclude-perf: no samples of the recorder"
+fi
 record -e cpu-clock --buildid --buildid-cache --bpf-event --samples -- true
 report $? "positive forms of options that begin with --no-"
-for option in -S --affinity --exclude-perf --group --kcore --no-buffering --synth --timestamp-filename --vmlinux; do
+for option in -S --affinity --group --kcore --no-buffering --synth --vmlinux; do
 	refuses "$option with a hint" 2 "unknown option '$option': " $option -- true
 done
 

@@ -104,6 +104,7 @@ struct record_options {
 	bool no_inherit, quiet, no_build_ids, no_cache;
 	bool per_thread; /* a ring of each thread, not of each CPU */
 	bool dry_run;
+	bool timestamp_filename;
 	const char *control; /* as of perch_channel_open() */
 	bool durable;
 	bool any_cost; /* --force: samples may take more than half of a CPU */

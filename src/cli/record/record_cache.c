@@ -21,8 +21,8 @@ void record_fill_cache(const struct record *record)
 	struct stat status;
 
 	perch_recorder_get_stats(record->recorder, &stats);
-	if (!record_fills_cache(options) || record->failed || !stats.samples ||
-	    stat(options->output, &status) || !S_ISREG(status.st_mode))
+	if (!record_fills_cache(options) || record->failed || !stats.samples || !stats.path ||
+	    stat(stats.path, &status) || !S_ISREG(status.st_mode))
 		return;
 	/* services and users without a home directory have no cache, and need no message each time
 	 */

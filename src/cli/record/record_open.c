@@ -121,7 +121,7 @@ static void set_output(struct perch_recorder_options *to, const struct record_op
 		to->path = options->output;
 	to->compression_level = options->compression_level;
 	to->compressed2 = options->compressed2;
-	to->several = options->switch_by != RECORD_ONE_FILE;
+	to->several = options->switch_by != RECORD_ONE_FILE || options->timestamp_filename;
 	to->switch_bytes = options->switch_by == RECORD_BY_SIZE ? options->switch_bytes : 0;
 	to->switch_ms = options->switch_by == RECORD_BY_TIME ? options->switch_ms : 0;
 	to->max_files = options->max_files;

@@ -25,6 +25,20 @@ int record_set_default_call_graph(const struct cli_given *given)
 	return 0;
 }
 
+/* As in perf, one more filter. */
+static int exclude_recorder(const struct cli_given *given)
+{
+	struct record_options *options = given->state;
+	char filter[40];
+
+	if (!options->events.list.nr)
+		return cli_usage_error(options->command,
+				       "--exclude-perf applies to the tracepoints of the preceding "
+				       "-e: put an -e before it");
+	snprintf(filter, sizeof(filter), "common_pid != %d", (int)getpid());
+	return cli_add_filter(options->command, &options->events, filter);
+}
+
 static int set_no_inherit(const struct cli_given *given)
 {
 	struct record_options *options = given->state;
@@ -80,6 +94,8 @@ const struct cli_option record_event_options[] = {
 static const struct cli_option table[] = {
 	CLI_ROW(.table = record_event_options),
 	CLI_ROW(.table = cli_event_file_option, .at = AT(events)),
+	CLI_ROW(.name = "exclude-perf", .set = exclude_recorder, .not_negated = true,
+		.help = "no samples of the tracepoints of the last -e in the recorder itself"),
 	CLI_ROW(.name = "strict-freq", SETS(strict_frequency),
 		.help = "refuse a frequency above the limit"),
 	CLI_ROW(.letter = 'n', .name = "no-samples", SETS(flag[RECORD_NO_SAMPLES]),
@@ -105,6 +121,8 @@ static const struct cli_option table[] = {
 	CLI_ROW(.name = "switch-output", .argument = "signal|SIZE|TIME", .set = record_set_switch,
 		.attached = true, .optional = true,
 		.help = "start another file FILE.TIME at SIGUSR2, every 10M, or every 30s"),
+	CLI_ROW(.name = "timestamp-filename", SETS(timestamp_filename),
+		.help = "the name of the file has the time of its end: FILE.TIME"),
 	CLI_ROW(.name = "switch-max-files", .argument = "N", .set = record_set_max_files,
 		.help = "keep only the last N of these files"),
 	CLI_ROW(.name = "durable", SETS(durable),
@@ -199,13 +217,15 @@ static int check_pipe(const struct record_options *options)
 {
 	if (!record_to_pipe(options))
 		return 0;
-	if (options->switch_by || options->overwrite || options->durable)
+	if (options->switch_by || options->overwrite || options->durable ||
+	    options->timestamp_filename)
 		return cli_usage_error(options->command,
 				       "-o - (one recording, written while it is made) and %s "
 				       "exclude each other: name a file with -o",
 				       options->overwrite   ? "--overwrite"
 				       : options->switch_by ? "--switch-output"
-							    : "--durable");
+				       : options->durable   ? "--durable"
+							    : "--timestamp-filename");
 	/* another file would get its descriptor */
 	if (fcntl(STDOUT_FILENO, F_GETFD) < 0)
 		return cli_usage_error(options->command,
@@ -244,11 +264,12 @@ static int check_files(const struct record_options *options)
 	if (options->max_files && !options->switch_by)
 		return cli_usage_error(options->command,
 				       "--switch-max-files needs --switch-output");
-	if ((options->switch_by || options->durable) && !stat(options->output, &status) &&
-	    S_ISCHR(status.st_mode))
+	if ((options->switch_by || options->durable || options->timestamp_filename) &&
+	    !stat(options->output, &status) && S_ISCHR(status.st_mode))
 		return cli_usage_error(options->command, "%s, but -o %s is a device",
 				       options->switch_by ? "--switch-output writes several files"
-							  : "--durable writes a file to its disk",
+				       : options->durable ? "--durable writes a file to its disk"
+							  : "--timestamp-filename renames a file",
 				       options->output);
 	return 0;
 }
