@@ -614,6 +614,15 @@ def check_large(browser, directory):
     check(f"# Event count (approx.): {whole}\n" in out, "the event count of perch report", out[:500])
 
 
+def check_waiting_color(browser):
+    if not browser.run("perch.data.functions.name.includes('schedule')"):
+        print("ok - the color of what waits # skip this user has no symbols of the kernel")
+        return
+    x, y = middle_of(browser, "schedule")
+    red, _, blue, _ = color_at(browser, x, y - 6)
+    check(blue > red + 40, "one that waits has a cold color", (red, blue))
+
+
 def check_wall_clock(browser):
     """Time on the CPU and off the CPU in one graph, with two colors."""
     status, _, err = result(PERCH, "record", "--off-cpu", "-o", "waits.data", "--", "./program")
@@ -632,9 +641,7 @@ def check_wall_clock(browser):
     colors = browser.run("""[...perch.tree.total.keys()].slice(1, perch.tree.count).map((i) =>
         [perch.tree.off[i] > perch.tree.total[i] / 2, perch.colors.of(perch.tree, i).startsWith('hsl(212')])""")
     check(all(waits == cold for waits, cold in colors) and [False, False] in colors, "what mostly runs has a warm color", colors)
-    x, y = middle_of(browser, "schedule")
-    red, _, blue, _ = color_at(browser, x, y - 6)
-    check(blue > red + 40, "one that waits has a cold color", (red, blue))
+    check_waiting_color(browser)
     for name, total in (("offcpu-time", off), ("cpu-clock", on)):
         browser.run(f"perch.change({{ event: perch.data.events.indexOf('{name}') }})")
         check(browser.run("perch.weights.total") == total, f"{name} alone", total)
