@@ -118,7 +118,7 @@ for kind in id none; do
 			try "$case: names while it runs" has_names "inner_$kind"
 			[ "$kind" = none ] || try "$case: the build id of its file" lists inner.id
 			end
-			reason="on a file system that is not mounted here"
+			reason="on a file system that is not mounted here (of a container, .* with --symfs DIR and a copy of the file at DIR$work/contained"
 			[ "$kind$mmap" = idnone ] || [ "$kind" = none ] || reason="another file is at its path: it was replaced, or the process was in a container"
 			other_file "$kind" host_none "when the container is gone" "$reason"
 		done

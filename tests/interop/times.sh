@@ -108,7 +108,7 @@ fi
 if command -v perf >/dev/null && record perf perf.data map; then
 	try "perf record: a perf map has names, and is unverified" has jit_second perf.data "names of /tmp/perf-[0-9]*.map are unverified: .*$undated"
 	"$PERCH" report -i perf.data --stdio >log 2>&1
-	grep -q "no build id, and the recording $undated (-v lists them): record with perch record, or with perf record -k" log
+	grep -q "names of 1 perf map are unverified: the recording $undated (-v lists them): record with perch record, or with perf record -k" log
 	report $? "perf record: the message has the remedy"
 	same_everywhere perf.data "perf record, a perf map"
 	touch -d '2001-02-03' "${maps[-1]}"

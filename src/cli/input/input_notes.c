@@ -23,35 +23,41 @@ static bool is_stripped(enum perch_symbols_reason reason)
 }
 
 /*
- * What would help, after the reason of perch_symbols_error(). The cache finds a file by its build
- * id.
+ * What would help, after the reason of perch_symbols_error(). path: of the DSO, without control
+ * characters. The cache finds a file by its build id.
  */
-static const char *remedy_of(const struct perch_dso *dso, enum perch_symbols_reason reason)
+static void put_remedy_of(const struct perch_dso *dso, enum perch_symbols_reason reason,
+			  const char *path, char remedy[PATH_MAX + 300])
 {
 	static const struct {
 		enum perch_symbols_reason reason;
 		const char *remedy;
+		bool copy; /* below a directory of --symfs */
 	} remedies[] = {
-		{ PERCH_SYMBOLS_REPLACED,
-		  "; record again, or add the old file to the build id cache (perch buildid-cache -a)" },
 		{ PERCH_SYMBOLS_NOT_MOUNTED,
-		  " (of a container, or unmounted); report while the process runs, or with --symfs and a copy of its files" },
-		{ PERCH_SYMBOLS_OTHER_MOUNTS,
-		  "; report while the process runs, or with --symfs and a copy of its files" },
+		  " (of a container, or unmounted); report while the process runs, or", true },
+		{ PERCH_SYMBOLS_OTHER_MOUNTS, "; report while the process runs, or", true },
 		{ PERCH_SYMBOLS_OTHER_FILE,
-		  "; report with --symfs and the root directory of the process, or a copy of the file" },
+		  "; report with --symfs and the root directory of the process, or", true },
 		{ PERCH_SYMBOLS_NO_FILE_ANY_MORE,
-		  "; report with --symfs and the root directory of the process, or a copy of the file" },
-		{ PERCH_SYMBOLS_DELETED, "; report with --symfs and a copy of the file" },
-		{ PERCH_SYMBOLS_NO_PERMISSION, "; report as root" },
+		  "; report with --symfs and the root directory of the process, or", true },
+		{ PERCH_SYMBOLS_DELETED, "; report", true },
+		{ PERCH_SYMBOLS_REPLACED, "; record again", false },
+		{ PERCH_SYMBOLS_NO_PERMISSION, "; report as root", false },
 	};
+	bool cached = dso->build_id_size && reason != PERCH_SYMBOLS_NO_PERMISSION;
+	size_t i = 0;
 
-	if (!dso->build_id_size && reason == PERCH_SYMBOLS_REPLACED)
-		return "; record again";
-	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
-		if (reason == remedies[i].reason)
-			return remedies[i].remedy;
-	return "";
+	remedy[0] = '\0';
+	while (i < sizeof(remedies) / sizeof(remedies[0]) && remedies[i].reason != reason)
+		i++;
+	if (i < sizeof(remedies) / sizeof(remedies[0]))
+		snprintf(remedy, PATH_MAX + 300, "%s%s%s%s", remedies[i].remedy,
+			 remedies[i].copy ? " with --symfs DIR and a copy of the file at DIR" : "",
+			 remedies[i].copy ? path : "",
+			 cached ? ", or add the file that was recorded to the build id cache: "
+				  "perch buildid-cache -a FILE"
+				: "");
 }
 
 /* True if the process of generated code has a jitdump that cannot be used. */
@@ -211,7 +217,7 @@ static void print_nameless(const struct cli_input *input, const struct perch_dso
 	const struct perch_symbols *symbols = perch_session_symbols(input->session);
 	enum perch_symbols_reason reason = perch_symbols_error_reason(symbols, dso);
 	uint64_t misses = perch_symbols_misses(symbols, dso), lines;
-	char path[PATH_MAX];
+	char path[PATH_MAX], remedy[PATH_MAX + 300];
 
 	/* print_debug_errors() has a line about the others */
 	if (is_stripped(reason) && perch_symbols_debug_error(symbols, dso, &lines))
@@ -227,10 +233,10 @@ static void print_nameless(const struct cli_input *input, const struct perch_dso
 		}
 	} else if (!is_stripped(reason) && misses && nameless->files++ < MAX_NAMED_DSOS) {
 		perch_clean_text(dso->path, path, sizeof(path));
+		put_remedy_of(dso, reason, path, remedy);
 		cli_note(input->command, "%" PRIu64 " %s in %s %s: %s%s", misses,
 			 cli_word(misses, "address", "addresses"), path,
-			 cli_word(misses, "has no name", "have no names"), error,
-			 remedy_of(dso, reason));
+			 cli_word(misses, "has no name", "have no names"), error, remedy);
 	}
 }
 
@@ -283,6 +289,7 @@ static void print_stripped(const struct cli_input *input, const struct nameless 
 /* Files whose names may be those of another build. */
 struct unverified {
 	size_t files;
+	size_t maps;	    /* of these: perf maps, which have no build id */
 	size_t other_inode; /* of these: on this machine, but not with the recorded inode or content
 			     */
 	size_t undated;	    /* of these: the recording does not say when it was made */
@@ -299,6 +306,7 @@ static void count_unverified(const struct cli_input *input, const struct perch_d
 	    perch_symbols_get_state(symbols, dso, &reason) != PERCH_SYMBOLS_UNVERIFIED)
 		return;
 	unverified->files++;
+	unverified->maps += dso->kind == PERCH_DSO_ANON;
 	unverified->other_inode += reason == PERCH_SYMBOLS_OTHER_FILE ||
 				   reason == PERCH_SYMBOLS_REPLACED;
 	unverified->undated += reason == PERCH_SYMBOLS_NO_TIME;
@@ -313,17 +321,21 @@ static void count_unverified(const struct cli_input *input, const struct perch_d
 static void print_unverified(const struct cli_input *input, const struct unverified *unverified)
 {
 	const char *how = input->verbose ? "" : " (-v lists them)";
+	const char *what = !unverified->maps ? cli_word(unverified->files, "program", "programs")
+			   : unverified->maps < unverified->files
+				   ? "programs and perf maps"
+				   : cli_word(unverified->files, "perf map", "perf maps");
+	bool programs = unverified->maps < unverified->files;
 
 	if (unverified->undated == unverified->files) {
 		cli_note(input->command,
-			 "names of %zu %s are unverified: no build id, and the recording does not "
-			 "say when it was made%s: record with perch record, or with perf record -k",
-			 unverified->files, cli_word(unverified->files, "program", "programs"),
-			 how);
+			 "names of %zu %s are unverified: %sthe recording does not say when it was "
+			 "made%s: record with perch record, or with perf record -k",
+			 unverified->files, what, programs ? "no build id, and " : "", how);
 		return;
 	}
-	cli_note(input->command, "names of %zu %s are unverified: no build id%s%s",
-		 unverified->files, cli_word(unverified->files, "program", "programs"), how,
+	cli_note(input->command, "names of %zu %s are unverified%s%s%s", unverified->files, what,
+		 programs ? ": no build id" : "", how,
 		 unverified->other_inode
 			 ? "; the files at their paths were replaced or copied since the "
 			   "recording: link programs with --build-id, or report with --symfs and "
