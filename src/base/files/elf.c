@@ -93,6 +93,22 @@ int perch__elf_load(const struct perch__elf *elf, unsigned char **result, uint64
 	return 0;
 }
 
+struct perch__elf_symbol perch__elf_decode_symbol(const struct perch__elf *elf,
+						  const unsigned char *bytes)
+{
+	uint8_t info = (uint8_t)PERCH__ELF_FIELD(elf, bytes, Sym, st_info);
+
+	return (struct perch__elf_symbol){
+		.name = PERCH__ELF_FIELD(elf, bytes, Sym, st_name),
+		.section = PERCH__ELF_FIELD(elf, bytes, Sym, st_shndx),
+		.type = info & 15,
+		.binding = info >> 4,
+		.visibility = PERCH__ELF_FIELD(elf, bytes, Sym, st_other) & 3,
+		.value = PERCH__ELF_FIELD(elf, bytes, Sym, st_value),
+		.size = PERCH__ELF_FIELD(elf, bytes, Sym, st_size),
+	};
+}
+
 bool perch__elf_find_offset(const struct perch__elf *elf, uint64_t address, bool code,
 			    uint64_t *offset)
 {

@@ -85,6 +85,16 @@ ssize_t perch__elf_read(const struct perch__elf *elf, void *buffer, uint64_t off
  */
 int perch__elf_load(const struct perch__elf *elf, unsigned char **bytes, uint64_t offset,
 		    uint64_t size, size_t most);
+struct perch__elf_symbol {
+	uint32_t name; /* offset in the section of names */
+	uint32_t section;
+	uint8_t type, binding, visibility; /* STT_, STB_, STV_ */
+	uint64_t value, size;
+};
+/* Decodes an element of a symbol table. A section of SHN_XINDEX has its number elsewhere. */
+struct perch__elf_symbol perch__elf_decode_symbol(const struct perch__elf *elf,
+						  const unsigned char *bytes);
+
 /*
  * Finds the file offset of an address. code: search only executable segments. Returns false if no
  * segment contains the address.

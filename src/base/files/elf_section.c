@@ -177,20 +177,10 @@ bool perch__elf_symbol(const struct perch__elf_symbols *symbols, size_t number,
 {
 	const struct perch__elf *elf = symbols->elf;
 	const unsigned char *one = symbols->bytes + number * PERCH__ELF_SIZE(elf, Sym);
-	uint8_t info;
 
 	if (number >= symbols->nr)
 		return false;
-	info = PERCH__ELF_FIELD(elf, one, Sym, st_info);
-	*symbol = (struct perch__elf_symbol){
-		.name = PERCH__ELF_FIELD(elf, one, Sym, st_name),
-		.section = PERCH__ELF_FIELD(elf, one, Sym, st_shndx),
-		.type = info & 15,
-		.binding = info >> 4,
-		.visibility = PERCH__ELF_FIELD(elf, one, Sym, st_other) & 3,
-		.value = PERCH__ELF_FIELD(elf, one, Sym, st_value),
-		.size = PERCH__ELF_FIELD(elf, one, Sym, st_size),
-	};
+	*symbol = perch__elf_decode_symbol(elf, one);
 	if (symbol->section == SHN_XINDEX && number < symbols->nr_extended)
 		symbol->section = perch__elf_word(elf, symbols->extended + 4 * number, 4);
 	else if (symbol->section >= SHN_LORESERVE && symbol->section != SHN_ABS)

@@ -30,13 +30,6 @@ uint64_t perch__elf_most_decompressed(const struct perch__elf *elf);
 int perch__elf_load_section(const struct perch__elf *elf, const struct perch__elf_section *section,
 			    uint64_t most, unsigned char **bytes, size_t *size);
 
-struct perch__elf_symbol {
-	uint32_t name; /* offset in the section of names */
-	uint32_t section;
-	uint8_t type, binding, visibility; /* STT_, STB_, STV_ */
-	uint64_t value, size;
-};
-
 /* A symbol table. */
 struct perch__elf_symbols {
 	const struct perch__elf *elf;

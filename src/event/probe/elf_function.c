@@ -14,10 +14,8 @@
 #define VERSION_HIDDEN 0x8000	    /* bit of a version number: not the default version */
 
 struct symbol {
+	struct perch__elf_symbol elf;
 	const char *name;
-	uint64_t value, size;
-	unsigned char info;
-	uint16_t section;
 	uint16_t version; /* with VERSION_HIDDEN; 0 is none */
 };
 
@@ -88,17 +86,11 @@ static void visit_one(const struct table *table, uint64_t index, const unsigned 
 		      visit_symbol *visit, void *context)
 {
 	const struct perch__elf *elf = table->elf;
-	uint64_t name = PERCH__ELF_FIELD(elf, bytes, Sym, st_name);
-	struct symbol symbol = {
-		.value = PERCH__ELF_FIELD(elf, bytes, Sym, st_value),
-		.size = PERCH__ELF_FIELD(elf, bytes, Sym, st_size),
-		.info = PERCH__ELF_FIELD(elf, bytes, Sym, st_info),
-		.section = PERCH__ELF_FIELD(elf, bytes, Sym, st_shndx),
-	};
+	struct symbol symbol = { .elf = perch__elf_decode_symbol(elf, bytes) };
 
-	if (!name || name >= table->strings_size)
+	if (!symbol.elf.name || symbol.elf.name >= table->strings_size)
 		return;
-	symbol.name = table->strings + name;
+	symbol.name = table->strings + symbol.elf.name;
 	if (index < table->nr_versions)
 		symbol.version = perch__elf_word(elf, table->versions + 2 * index, 2);
 	visit(context, &symbol);
@@ -145,22 +137,23 @@ static int visit_all(const struct perch__elf *elf, visit_symbol *visit, void *co
 
 static bool in_code(const struct perch__elf *elf, const struct symbol *symbol, uint64_t *offset)
 {
-	uint64_t address = symbol->value;
+	uint64_t address = symbol->elf.value;
 
 	if (elf->machine == EM_ARM)
 		address &= ~UINT64_C(1); /* the bit marks Thumb code */
-	return symbol->section != SHN_UNDEF && perch__elf_find_offset(elf, address, true, offset);
+	return symbol->elf.section != SHN_UNDEF &&
+	       perch__elf_find_offset(elf, address, true, offset);
 }
 
 /* Labels of assembly code have no type. They are functions if they are not local. */
 static bool is_function(const struct symbol *symbol)
 {
-	switch (ELF64_ST_TYPE(symbol->info)) {
+	switch (symbol->elf.type) {
 	case STT_FUNC:
 	case STT_GNU_IFUNC:
 		return true;
 	case STT_NOTYPE:
-		return ELF64_ST_BIND(symbol->info) != STB_LOCAL;
+		return symbol->elf.binding != STB_LOCAL;
 	default:
 		return false;
 	}
@@ -230,7 +223,7 @@ static unsigned rank_symbol(const struct function_search *search, const struct s
 		    (symbol->version & ~VERSION_HIDDEN) != search->version_number)) {
 		return 0;
 	}
-	if (ELF64_ST_BIND(symbol->info) == STB_LOCAL)
+	if (symbol->elf.binding == STB_LOCAL)
 		return 1;
 	return hidden && !search->version ? 2 : 3;
 }
@@ -250,20 +243,20 @@ static void visit_candidate(void *context, const struct symbol *symbol)
 		return;
 	in_file = in_code(search->elf, symbol, &offset);
 	function->has_functions |= in_file;
-	function->undefined |= rank && symbol->section == SHN_UNDEF;
+	function->undefined |= rank && symbol->elf.section == SHN_UNDEF;
 	if (!rank || !in_file)
 		return;
 	if (rank == function->rank && offset != function->offset)
 		function->ambiguous = true;
-	else if (rank == function->rank && symbol->size > function->size)
-		function->size = symbol->size;
+	else if (rank == function->rank && symbol->elf.size > function->size)
+		function->size = symbol->elf.size;
 	if (rank <= function->rank)
 		return;
 	function->rank = rank;
 	function->offset = offset;
-	function->size = symbol->size;
+	function->size = symbol->elf.size;
 	function->ambiguous = false;
-	function->indirect = ELF64_ST_TYPE(symbol->info) == STT_GNU_IFUNC;
+	function->indirect = symbol->elf.type == STT_GNU_IFUNC;
 }
 
 int perch__elf_find_function(const struct perch__elf *elf, const char *name,
@@ -300,9 +293,8 @@ struct visiting {
 static void visit_function(void *context, const struct symbol *symbol)
 {
 	struct visiting *visiting = context;
-	struct perch__elf_function function = {
-		.size = symbol->size, .indirect = ELF64_ST_TYPE(symbol->info) == STT_GNU_IFUNC
-	};
+	struct perch__elf_function function = { .size = symbol->elf.size,
+						.indirect = symbol->elf.type == STT_GNU_IFUNC };
 
 	if (visiting->rc || !is_function(symbol) ||
 	    !in_code(visiting->elf, symbol, &function.offset))

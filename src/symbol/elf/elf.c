@@ -5,34 +5,15 @@
  */
 #include <unistd.h>
 
-#include "base/files/io.h"
 #include "base/memory.h"
 #include "symbol/internal.h"
 
-static bool in_file(const struct elf_file *file, uint64_t offset, uint64_t size)
-{
-	return offset <= file->size && size <= file->size - offset;
-}
-
 char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
-	char *bytes;
+	unsigned char *bytes;
 
-	if (!in_file(file, offset, size) || size >= SIZE_MAX / 2)
-		return NULL;
-	bytes = perch__malloc(size + 1);
-	if (!bytes)
-		return NULL;
-	bytes[size] = 0;
-	if (file->image) {
-		memcpy(bytes, file->image + offset, size);
-		return bytes;
-	}
-	if (perch__pread_all(file->fd, bytes, size, offset)) { /* the file was truncated */
-		free(bytes);
-		return NULL;
-	}
-	return bytes;
+	return perch__elf_load(&file->elf, &bytes, offset, size, SIZE_MAX / 2) ? NULL
+									       : (char *)bytes;
 }
 
 /* Reads segments and build id. */
