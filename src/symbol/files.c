@@ -269,8 +269,8 @@ static bool debug_by_build_id(struct wanted_file *wanted)
 static char *read_link(const struct elf_file *dso, struct wanted_file *wanted)
 {
 	size_t index = perch__elf_section(dso, ".gnu_debuglink", SHT_PROGBITS);
-	const struct section *section = &dso->section[index];
-	uint64_t size = section->size;
+	const struct perch__elf_section *section = &dso->section[index];
+	uint64_t size = index ? section->size : 0;
 	size_t crc_at;
 	char *link;
 

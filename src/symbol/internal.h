@@ -155,14 +155,6 @@ void perch__table_free(struct table *table);
 
 /* ---- elf/elf.c: an ELF file, opened and checked ---- */
 
-struct section {
-	const char *name; /* lives as long as the file */
-	uint64_t address, offset, size, flags, entry_size, alignment;
-	uint32_t type, link, info;
-	bool code; /* has instructions */
-	bool text; /* has "text" in its name */
-};
-
 /* If a file is the one that was mapped, and why that is not certain or not so. */
 struct proof {
 	enum perch_symbols_state state;
@@ -177,7 +169,7 @@ struct elf_file {
 	const uint8_t *image;
 	uint64_t size;
 	struct perch__elf elf;
-	struct section *section; /* those of .elf, with code at other offsets for modules */
+	struct perch__elf_section *section; /* those of .elf; modules have code at other offsets */
 	size_t nr_sections;
 	struct perch__elf_segment *segment; /* PT_LOAD */
 	size_t nr_segments;
@@ -211,7 +203,7 @@ bool perch__elf_has_debug_info(struct elf_file *file);
 bool perch__elf_has_offsets(const struct elf_file *file);
 /* Returns the file offset of a virtual address: by the segment around it, or by the section. */
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
-			   const struct section *section);
+			   const struct perch__elf_section *section);
 
 /* ---- elf/elf_compressed.c ---- */
 

@@ -179,13 +179,15 @@ static void take_section(const struct perch__elf *elf, const unsigned char *one,
 			 struct perch__elf_section *section)
 {
 	uint32_t name = PERCH__ELF_FIELD(elf, one, Shdr, sh_name);
+	uint64_t flags = PERCH__ELF_FIELD(elf, one, Shdr, sh_flags);
 
 	*section = (struct perch__elf_section){
 		.name = name < names_size ? elf->names + name : "",
 		.type = PERCH__ELF_FIELD(elf, one, Shdr, sh_type),
 		.link = PERCH__ELF_FIELD(elf, one, Shdr, sh_link),
 		.info = PERCH__ELF_FIELD(elf, one, Shdr, sh_info),
-		.flags = PERCH__ELF_FIELD(elf, one, Shdr, sh_flags),
+		.flags = flags,
+		.code = flags & SHF_ALLOC && flags & SHF_EXECINSTR,
 		.address = PERCH__ELF_FIELD(elf, one, Shdr, sh_addr),
 		.offset = PERCH__ELF_FIELD(elf, one, Shdr, sh_offset),
 		.size = PERCH__ELF_FIELD(elf, one, Shdr, sh_size),

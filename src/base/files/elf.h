@@ -28,6 +28,7 @@ struct perch__elf_section {
 	const char *name; /* "" if it is damaged */
 	uint32_t type, link, info;
 	uint64_t flags, address, offset, size, entry, alignment;
+	bool code; /* has instructions */
 };
 
 struct perch__elf {

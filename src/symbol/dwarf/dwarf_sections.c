@@ -89,7 +89,7 @@ static int take_whole(struct dwarf_section *section, struct elf_file *file, size
 		      uint64_t *left)
 {
 	unsigned char *bytes;
-	int rc = perch__elf_load_section(&file->elf, &file->elf.section[index],
+	int rc = perch__elf_load_section(&file->elf, &file->section[index],
 					 *left < MOST_WHOLE_BYTES ? *left : MOST_WHOLE_BYTES,
 					 &bytes, &section->size);
 
@@ -110,7 +110,7 @@ static int take_compressed(struct dwarf_section *section, struct elf_file *file,
 			   uint64_t *left)
 {
 	struct perch__compressed_section from;
-	int rc = perch__elf_compressed_section(&file->elf, &file->elf.section[index], &from);
+	int rc = perch__elf_compressed_section(&file->elf, &file->section[index], &from);
 
 	if (rc || !from.size || !from.bytes)
 		return rc ? rc : -EBADMSG;
@@ -129,7 +129,7 @@ static int take_compressed(struct dwarf_section *section, struct elf_file *file,
 static int take_section(struct dwarf_section *section, struct elf_file *file, size_t index,
 			uint64_t *left)
 {
-	const struct perch__elf_section *from = &file->elf.section[index];
+	const struct perch__elf_section *from = &file->section[index];
 
 	if (from->type == SHT_NOBITS || !from->size)
 		return 0;

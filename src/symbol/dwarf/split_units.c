@@ -49,14 +49,15 @@ static bool hide_first(struct elf_file *file)
 static bool has_type_alone(const struct elf_file *file)
 {
 	size_t index = perch__elf_section(file, ".debug_info.dwo", SHT_PROGBITS);
-	const struct section *section = &file->section[index];
+	const struct perch__elf_section *section = &file->section[index];
 	struct dwarf_unit unit = { 0 };
 	uint8_t bytes[64];
 	struct cursor cursor = { .at = bytes, .swapped = file->elf.swapped };
-	ssize_t got = perch__elf_read(&file->elf, bytes, section->offset, sizeof(bytes));
+	ssize_t got = index ? perch__elf_read(&file->elf, bytes, section->offset, sizeof(bytes))
+			    : -1;
 	int type;
 
-	if (!index || got < 0 || section->flags & SHF_COMPRESSED)
+	if (got < 0 || section->flags & SHF_COMPRESSED)
 		return false;
 	cursor.end = bytes + got;
 	return perch__dwarf_header(&unit, &cursor, section->size, &type) &&

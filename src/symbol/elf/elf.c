@@ -62,43 +62,16 @@ void perch__elf_close(struct elf_file *file)
 	perch__elf_clear(&file->elf);
 	if (file->fd >= 0)
 		close(file->fd);
-	free(file->section);
 	*file = (struct elf_file){ .fd = -1 };
-}
-
-static struct section take_section(const struct perch__elf_section *from)
-{
-	return (struct section){
-		.name = from->name,
-		.address = from->address,
-		.offset = from->offset,
-		.size = from->size,
-		.flags = from->flags,
-		.entry_size = from->entry,
-		.alignment = from->alignment,
-		.type = from->type,
-		.link = from->link,
-		.info = from->info,
-		.code = (from->flags & SHF_ALLOC) && (from->flags & SHF_EXECINSTR),
-		.text = strstr(from->name, "text"),
-	};
 }
 
 int perch__elf_sections(struct elf_file *file)
 {
-	struct perch__elf *elf = &file->elf;
-	int rc = perch__elf_read_sections(elf);
+	int rc = perch__elf_read_sections(&file->elf);
 
-	if (rc || file->section)
-		return !rc || rc == -ENOMEM ? rc : -ENOEXEC;
-	file->section =
-		perch__calloc(elf->nr_sections ? elf->nr_sections : 1, sizeof(*file->section));
-	if (!file->section)
-		return -ENOMEM;
-	for (size_t i = 1; i < elf->nr_sections; i++)
-		file->section[i] = take_section(&elf->section[i]);
-	file->nr_sections = elf->nr_sections;
-	return 0;
+	file->section = file->elf.section;
+	file->nr_sections = file->elf.nr_sections;
+	return !rc || rc == -ENOMEM ? rc : -ENOEXEC;
 }
 
 size_t perch__elf_section(const struct elf_file *file, const char *name, uint32_t type)
@@ -150,7 +123,7 @@ bool perch__elf_has_offsets(const struct elf_file *file)
 }
 
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
-			   const struct section *section)
+			   const struct perch__elf_section *section)
 {
 	for (size_t i = 0; i < file->nr_segments; i++) {
 		const struct perch__elf_segment *segment = &file->segment[i];

@@ -29,7 +29,7 @@ static uint64_t most_bytes_of(uint64_t size, uint64_t most)
 int perch__elf_open_mini(struct elf_file *mini, const struct elf_file *file)
 {
 	size_t index = perch__elf_section(file, ".gnu_debugdata", SHT_PROGBITS);
-	const struct section *section = &file->section[index];
+	const struct perch__elf_section *section = &file->section[index];
 	uint64_t written;
 	int fd, rc;
 

@@ -92,7 +92,7 @@ static int relocate_one(const struct section_relocations *relocations, size_t i,
 /* Applies the relocations in section `index` to the bytes of another section. */
 static int relocate_by(const struct elf_file *file, size_t index, uint8_t *bytes, uint64_t size)
 {
-	const struct section *section = &file->section[index];
+	const struct perch__elf_section *section = &file->section[index];
 	struct section_relocations relocations = { .file = file,
 						   .addend = section->type == SHT_RELA };
 	size_t bytes_size;
@@ -100,7 +100,7 @@ static int relocate_by(const struct elf_file *file, size_t index, uint8_t *bytes
 
 	if (section->link >= file->nr_sections || file->section[section->link].type != SHT_SYMTAB)
 		return -EBADMSG;
-	rc = perch__elf_load_section(&file->elf, &file->elf.section[index], MOST_BYTES,
+	rc = perch__elf_load_section(&file->elf, &file->section[index], MOST_BYTES,
 				     &relocations.bytes, &bytes_size);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;

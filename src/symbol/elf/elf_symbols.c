@@ -25,7 +25,8 @@ static bool is_mapping_symbol(uint16_t machine, const char *name)
 }
 
 /* Labels of assembly code have no type. As in perf, visible ones in sections named "text" count. */
-static bool is_function(const struct perch__elf_symbol *symbol, const struct section *section)
+static bool is_function(const struct perch__elf_symbol *symbol,
+			const struct perch__elf_section *section)
 {
 	switch (symbol->type) {
 	case STT_FUNC:
@@ -33,8 +34,8 @@ static bool is_function(const struct perch__elf_symbol *symbol, const struct sec
 	case STT_OBJECT: /* a table inside code: it ends the function before it */
 		return section->code;
 	case STT_NOTYPE:
-		return section->code && section->text && symbol->visibility != STV_HIDDEN &&
-		       symbol->visibility != STV_INTERNAL;
+		return section->code && strstr(section->name, "text") &&
+		       symbol->visibility != STV_HIDDEN && symbol->visibility != STV_INTERNAL;
 	default:
 		return false;
 	}
@@ -51,15 +52,15 @@ static bool has_bytes(const struct elf_file *mapped, uint64_t address)
 	return false;
 }
 
-static bool is_variable(const struct perch__elf_symbol *symbol, const struct section *section,
-			const struct elf_file *mapped)
+static bool is_variable(const struct perch__elf_symbol *symbol,
+			const struct perch__elf_section *section, const struct elf_file *mapped)
 {
 	return symbol->type == STT_OBJECT && symbol->size && (section->flags & SHF_ALLOC) &&
 	       !section->code && has_bytes(mapped, symbol->value);
 }
 
 static bool is_wanted(const struct reading *reading, const struct perch__elf_symbol *symbol,
-		      const struct section *section)
+		      const struct perch__elf_section *section)
 {
 	return reading->table->of_variables ? is_variable(symbol, section, reading->mapped)
 					    : is_function(symbol, section);
@@ -113,7 +114,7 @@ static int add_limits(struct reading *reading)
 		return -ENOMEM;
 	reading->first_limit = table->nr_limits;
 	for (size_t i = 0; i < file->nr_sections; i++) {
-		const struct section *section = &file->section[i];
+		const struct perch__elf_section *section = &file->section[i];
 
 		table->limit[table->nr_limits++] =
 			section->code ? clamp_add(perch__elf_offset(reading->mapped,
@@ -138,7 +139,7 @@ static int take_names(struct table *table, const struct elf_file *file, size_t i
 			*size = table->blob[i].size;
 			return (int)i;
 		}
-	if (perch__elf_load_section(&file->elf, &file->elf.section[link], MOST_BYTES, &bytes, size))
+	if (perch__elf_load_section(&file->elf, &file->section[link], MOST_BYTES, &bytes, size))
 		return -ENOENT;
 	blob = perch__table_blob(table, (char *)bytes, *size);
 	if (blob >= 0) {
@@ -320,10 +321,10 @@ static void find_resolved(const struct reading *reading, struct slot *slots, siz
 }
 
 /* The size of a stub, and of the code before the first one. */
-static void stub_sizes(const struct elf_file *file, const struct section *plt, uint64_t *head,
-		       uint64_t *stub)
+static void stub_sizes(const struct elf_file *file, const struct perch__elf_section *plt,
+		       uint64_t *head, uint64_t *stub)
 {
-	*head = *stub = plt->entry_size;
+	*head = *stub = plt->entry;
 	switch (file->elf.machine) {
 	case EM_AARCH64:
 		*head = 32;
@@ -335,7 +336,7 @@ static void stub_sizes(const struct elf_file *file, const struct section *plt, u
 		break;
 	case EM_X86_64:
 	case EM_386: /* some linkers do not set the entry size */
-		if (plt->entry_size < 8 || plt->entry_size > 64)
+		if (plt->entry < 8 || plt->entry > 64)
 			*head = *stub = 16;
 		break;
 	case EM_RISCV:
@@ -370,8 +371,8 @@ static int add_stub(struct reading *reading, uint32_t index, uint64_t start, uin
 	return 0;
 }
 
-static int add_stubs(struct reading *reading, const struct section *plt, const struct slot *slots,
-		     size_t nr)
+static int add_stubs(struct reading *reading, const struct perch__elf_section *plt,
+		     const struct slot *slots, size_t nr)
 {
 	uint64_t start = perch__elf_offset(reading->mapped, plt->address, plt);
 	uint64_t head, size;
@@ -429,10 +430,10 @@ static void name_slots(const struct elf_file *file, size_t index, struct slot *s
 }
 
 /* Adds the stubs of .plt.got whose slots have a symbol. code: the bytes of the section. */
-static int add_got_code(struct reading *reading, const struct section *plt, size_t relocations,
-			const unsigned char *code, size_t code_size)
+static int add_got_code(struct reading *reading, const struct perch__elf_section *plt,
+			size_t relocations, const unsigned char *code, size_t code_size)
 {
-	size_t size = plt->entry_size == 16 ? 16 : 8, nr = 0;
+	size_t size = plt->entry == 16 ? 16 : 8, nr = 0;
 	struct slot *slots = perch__calloc(code_size / size + 1, sizeof(*slots));
 	int rc = 0;
 
@@ -465,7 +466,7 @@ static int add_got_stubs(struct reading *reading, uint32_t symbols)
 
 	if (file->elf.machine != EM_X86_64 || !plt || !file->section[plt].code || !relocations ||
 	    file->section[relocations].link != symbols ||
-	    perch__elf_load_section(&file->elf, &file->elf.section[plt], MOST_BYTES, &code, &size))
+	    perch__elf_load_section(&file->elf, &file->section[plt], MOST_BYTES, &code, &size))
 		return 0;
 	rc = add_got_code(reading, &file->section[plt], relocations, code, size);
 	free(code);

@@ -324,7 +324,7 @@ static bool may_have_table(const struct elf_file *file)
 static int add_found(struct go_file *go, struct table *result)
 {
 	size_t index = section_of_table(go->file);
-	const struct section *section = &go->file->section[index];
+	const struct perch__elf_section *section = &go->file->section[index];
 	struct go_part part;
 	int rc = load_relocations(go);
 

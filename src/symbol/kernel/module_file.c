@@ -93,13 +93,13 @@ static bool has_computable_layout(const struct elf_file *file)
 }
 
 /* arm64 sets the sizes of these when it loads the module. */
-static bool has_unknown_size(const struct elf_file *file, const struct section *section)
+static bool has_unknown_size(const struct elf_file *file, const struct perch__elf_section *section)
 {
 	return file->elf.machine == EM_AARCH64 &&
 	       (!strcmp(section->name, ".plt") || begins_with(section->name, ".text.ftrace"));
 }
 
-static bool is_core_code(const struct section *section)
+static bool is_core_code(const struct perch__elf_section *section)
 {
 	return section->code && !begins_with(section->name, ".init");
 }
@@ -133,7 +133,7 @@ static bool use_loaded_layout(struct elf_file *file, const struct perch_dso *dso
 	if (!read_address(module, ".text", &address))
 		return false;
 	for (size_t i = 1; i < file->nr_sections; i++) {
-		struct section *section = &file->section[i];
+		struct perch__elf_section *section = &file->section[i];
 
 		section->code = is_core_code(section) &&
 				read_address(module, section->name, &address) &&
@@ -151,7 +151,7 @@ static bool lay_out(struct elf_file *file, const struct perch_dso *dso, enum unl
 	uint64_t at = 0;
 
 	for (size_t i = 1; i < file->nr_sections; i++) {
-		struct section *section = &file->section[i];
+		struct perch__elf_section *section = &file->section[i];
 		uint64_t mask = section->alignment ? section->alignment - 1 : 0;
 		bool exit = begins_with(section->name, ".exit");
 
@@ -217,7 +217,7 @@ static void set_wanted(struct wanted_module *wanted, const struct sources *sourc
 static bool read_magic(const struct elf_file *file, char release[MOST_RELEASE], enum unload *unload)
 {
 	size_t index = perch__elf_section(file, ".modinfo", SHT_PROGBITS);
-	const struct section *section = &file->section[index];
+	const struct perch__elf_section *section = &file->section[index];
 	char *info, *at, *end;
 	bool found = false;
 
@@ -400,8 +400,8 @@ void perch__close_module(struct module_file *module)
 static void copy_addresses(struct elf_file *debug, const struct elf_file *file)
 {
 	for (size_t i = 1; i < debug->nr_sections; i++) {
-		struct section *section = &debug->section[i];
-		const struct section *from = NULL;
+		struct perch__elf_section *section = &debug->section[i];
+		const struct perch__elf_section *from = NULL;
 
 		for (size_t j = 1; section->code && !from && j < file->nr_sections; j++)
 			if (!strcmp(file->section[j].name, section->name) &&
