@@ -195,6 +195,41 @@ struct perch_filter_missing {
 PERCH_API int perch_filter_get_missing(struct perch_filter *filter, size_t index,
 				       struct perch_filter_missing *missing);
 
+/** Which samples pass a switch. */
+struct perch_switch_options {
+	const char *on;	 /**< name of the event from whose sample on others pass; NULL: all do */
+	const char *off; /**< name of the event from whose sample on none passes until that of on;
+			  * without on, none at all; NULL: none */
+	bool show;	 /**< samples of these two events pass, too */
+	uint64_t reserved[4]; /**< must be 0 */
+};
+
+/** A switch: samples between those of two events pass. */
+struct perch_switch;
+
+/**
+ * Creates a switch, before the first sample is tested.
+ *
+ * @param[out] result  the new switch; NULL after a failure
+ * @param session      the session that has the events; not needed after the return
+ * @param options      not needed after the return
+ * @param[out] err     the reason of a failure, with the events of the session; field is "on" or
+ *                     "off"
+ * @return 0, or a negative errno
+ * @retval -ENOENT  the session has no event with this name
+ */
+PERCH_API int perch_switch_new(struct perch_switch **result, struct perch_session *session,
+			       const struct perch_switch_options *options, struct perch_error *err);
+
+/** Frees a switch. NULL is allowed. */
+PERCH_API void perch_switch_free(struct perch_switch *of);
+
+/** Follows the samples, each in its order, by their events. Returns true if the sample passes. */
+PERCH_API bool perch_switch_match(struct perch_switch *of, const struct perch_record *sample);
+
+/** Returns false if samples need one of options.on, and there was none. */
+PERCH_API bool perch_switch_was_on(const struct perch_switch *of);
+
 #ifdef __cplusplus
 }
 #endif

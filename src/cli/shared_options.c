@@ -177,11 +177,11 @@ const struct cli_option cli_event_option[] = {
 #define SWITCH(member) CLI_SETS(struct cli_switch, member)
 
 const struct cli_option cli_switch_options[] = {
-	CLI_ROW(.name = "switch-on", .argument = "EVENT", SWITCH(on),
+	CLI_ROW(.name = "switch-on", .argument = "EVENT", SWITCH(options.on),
 		.help = "only samples after one of this event"),
-	CLI_ROW(.name = "switch-off", .argument = "EVENT", SWITCH(off),
+	CLI_ROW(.name = "switch-off", .argument = "EVENT", SWITCH(options.off),
 		.help = "no samples after one of this event"),
-	CLI_ROW(.name = "show-on-off-events", SWITCH(show),
+	CLI_ROW(.name = "show-on-off-events", SWITCH(options.show),
 		.help = "with the samples of --switch-on and --switch-off themselves"),
 	{ 0 },
 };

@@ -15,6 +15,7 @@
  * accepted format may make it read. A file calls only files below its own:
  *
  *	fill_cache.c			adds files to the build id cache
+ *	filter/switch.c			samples between those of two events
  *	filter/filter_missing.c		words of options that no sample has
  *	filter/filter.c			filters by thread, CPU, time and fields
  *	  filter/filter_addresses.c	  by address and call chain

@@ -522,10 +522,91 @@ static void tests_callers(void **state)
 	EXPECT_ERROR(ENODATA, "have no cgroup", .cgroups = "/");
 }
 
+/* Opens a recording of three events without samples. */
+static struct perch_session *open_three_events(void)
+{
+	struct perch_file_event three[3] = { filter_event, filter_event, filter_event };
+	struct perch_writer *writer;
+
+	three[1].attr.config = PERCH_COUNT_SW_PAGE_FAULTS;
+	three[2].attr.config = PERCH_COUNT_SW_CONTEXT_SWITCHES;
+	for (size_t i = 0; i < 3; i++)
+		three[i].ids = &ids[i];
+	assert_int_equal(perch_writer_open(&writer, path, three, 3, NULL), 0);
+	close_writer(writer);
+	return open_session(NULL);
+}
+
+/* Returns which of samples of these events pass: "0120" is one of the first event, and so on. */
+static const char *passing(const struct perch_switch_options *options, const char *samples,
+			   bool *was_on)
+{
+	static char passed[32];
+	struct perch_session *session = open_three_events();
+	struct perch_switch *by_events;
+	size_t nr = 0;
+
+	assert_int_equal(perch_switch_new(&by_events, session, options, NULL), 0);
+	perch_session_close(session);
+	for (; *samples; samples++) {
+		const struct perch_record sample = { .type = PERCH_RECORD_SAMPLE,
+						     .event = (uint16_t)(*samples - '0') };
+
+		if (perch_switch_match(by_events, &sample))
+			passed[nr++] = *samples;
+	}
+	passed[nr] = 0;
+	*was_on = perch_switch_was_on(by_events);
+	perch_switch_free(by_events);
+	return passed;
+}
+
+static void switches_by_events(void **state)
+{
+	struct perch_switch_options options = { .on = "page-faults" };
+	bool was_on;
+
+	(void)state;
+	assert_string_equal(passing(&options, "0010210", &was_on), "0210");
+	assert_true(was_on);
+	assert_string_equal(passing(&options, "00202", &was_on), "");
+	assert_false(was_on);
+	options.off = "context-switches";
+	assert_string_equal(passing(&options, "0210010200100", &was_on), "001000");
+	options.show = true;
+	assert_string_equal(passing(&options, "0210010200100", &was_on), "100102100");
+	options.on = NULL;
+	assert_string_equal(passing(&options, "0120010", &was_on), "012");
+	assert_true(was_on);
+	options = (struct perch_switch_options){ 0 };
+	assert_string_equal(passing(&options, "012", &was_on), "012");
+	assert_true(was_on);
+}
+
+static void refuses_events_that_are_not_there(void **state)
+{
+	struct perch_switch_options options = { .off = "faults" };
+	struct perch_session *session = open_three_events();
+	struct perch_switch *by_events;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_switch_new(&by_events, session, &options, &err), -ENOENT);
+	assert_null(by_events);
+	assert_string_equal(
+		err.message,
+		"the file has no event 'faults'; it has: cpu-clock, page-faults, context-switches");
+	assert_string_equal(err.field, "off");
+	options = (struct perch_switch_options){ .reserved = { 1 } };
+	assert_int_equal(perch_switch_new(&by_events, session, &options, &err), -EINVAL);
+	perch_session_close(session);
+}
+
 static void frees_nothing(void **state)
 {
 	(void)state;
 	perch_filter_free(NULL);
+	perch_switch_free(NULL);
 }
 
 int main(void)
@@ -541,6 +622,8 @@ int main(void)
 		cmocka_unit_test(names_what_there_is),
 		cmocka_unit_test(tests_cgroups_and_those_below),
 		cmocka_unit_test(tests_callers),
+		cmocka_unit_test(switches_by_events),
+		cmocka_unit_test(refuses_events_that_are_not_there),
 		cmocka_unit_test(frees_nothing),
 	};
 

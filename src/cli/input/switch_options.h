@@ -3,23 +3,24 @@
 #ifndef PERCH_CLI_SWITCH_OPTIONS_H
 #define PERCH_CLI_SWITCH_OPTIONS_H
 
+#include <perch/filter.h>
+
 #include "input.h"
-#include "options.h"
 
 struct cli_switch {
-	const char *on, *off; /* the options: names of events; NULL is none */
-	bool show;	      /* the samples of these events are not left out */
-	unsigned on_event, off_event;
-	bool is_off; /* samples are left out until that of --switch-on */
-	bool was_on; /* there was one */
+	struct perch_switch_options options;
+	struct perch_switch *by_events; /* NULL: no option was given */
 };
 
 /* Finds the events in the session that was just opened. Returns 0, or CLI_EXIT_USAGE after it has
  * printed an error. */
-int cli_switch_open(struct cli_switch *options, const struct cli_input *input);
-/* Follows the events. Returns true if a sample of the event is left out. */
-bool cli_switch_is_off(struct cli_switch *options, unsigned event);
+int cli_switch_open(struct cli_switch *given, const struct cli_input *input);
+/* Follows the events. Returns true if a sample is left out. */
+static inline bool cli_switch_is_off(struct cli_switch *given, const struct perch_record *sample)
+{
+	return given->by_events && !perch_switch_match(given->by_events, sample);
+}
 /* Prints to stderr, after reading, that no sample has switched on. */
-void cli_switch_print_note(const struct cli_switch *options, const char *command);
+void cli_switch_print_note(const struct cli_switch *given, const char *command);
 
 #endif

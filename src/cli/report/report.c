@@ -349,6 +349,7 @@ static void close_report(struct report *report)
 	cli_config_clear(&report->config);
 	perch_trace_columns_free(report->trace_columns);
 	perch_blocks_free(report->blocks);
+	perch_switch_free(report->switching.by_events);
 	cli_filter_close(&report->filter);
 	cli_input_close(&report->input);
 }

@@ -50,7 +50,7 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 		return 0;
 	if (__builtin_expect(report->latencies, 0) && report_count_parallel(report, err))
 		return -ENODATA;
-	if (cli_switch_is_off(&report->switching, record->event))
+	if (cli_switch_is_off(&report->switching, record))
 		return 0;
 	if (result == CLI_FUNCTION_UNRESOLVED)
 		return 0;

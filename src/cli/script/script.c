@@ -27,7 +27,7 @@ static int put_sample(struct script *script, const struct perch_record *record,
 	struct perch_session_sample sample;
 	int rc;
 
-	if (cli_switch_is_off(&script->switching, record->event))
+	if (cli_switch_is_off(&script->switching, record))
 		return 0;
 	rc = event->queued && event->fields && !script->json
 		     ? perch_session_add_chain(script->session, record, &sample, err)
@@ -111,6 +111,7 @@ static void clear_script(struct script *script)
 {
 	script_queue_free(script->queue);
 	script_events_clear(script);
+	perch_switch_free(script->switching.by_events);
 	cli_filter_close(&script->filter);
 	for (size_t i = 0; i < script->nr_dsos; i++)
 		free(script->dso[i]);

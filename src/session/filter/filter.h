@@ -3,6 +3,7 @@
  * The parts of a filter:
  *
  *   filter.c          makes the filter, and tests records
+ *   switch.c          samples between those of two events
  *   filter_addresses.c  tests samples by their address and their call chain
  *   filter_values.c   the values of the samples that were tested
  *   filter_lists.c    parses lists of names and of numbers
