@@ -155,7 +155,8 @@ def check_answers(work):
             "disable\n", "ping\0", "ping"]
     wrong = ["frob\n", "enable nosuch\n", "evlist -x\n", "snapshot\n", "pingpong\n"]
     events = ["-e", "cpu-clock", "-e", "task-clock"]
-    subcommands = {"record": ["-q", "-o", os.path.join(work, "answers.data")], "stat": [], "top": ["--stdio"]}
+    # a high rate may be refused on a busy machine
+    subcommands = {"record": ["-q", "-F", "99", "-o", os.path.join(work, "answers.data")], "stat": [], "top": ["--stdio", "-F", "99"]}
     for name, options in subcommands.items():
         found, status = converse([PERCH, name, *events, *options], same + ["stop\n"])
         check(set(found) == {"ack\n\0"} and len(found) == len(same) + 1 and not status, f"perch {name}: each command is acknowledged, and stop ends it",
@@ -173,7 +174,7 @@ def check_snapshot(work):
     path = os.path.join(work, "snapshots")
     for options in (["--switch-output"], ["--switch-output", "--overwrite"]):
         os.makedirs(path, exist_ok=True)
-        found, _ = converse([PERCH, "record", "-q", "-e", "cpu-clock", *options, "-o", os.path.join(path, "x")],
+        found, _ = converse([PERCH, "record", "-q", "-e", "cpu-clock", "-F", "99", *options, "-o", os.path.join(path, "x")],
                             ["snapshot\n", "snapshot\n", "stop\n"])
         files = sorted(name for name in os.listdir(path) if name.startswith("x.2"))
         headers = [subprocess.run([PERCH, "report", "--header-only", "-i", os.path.join(path, name)], capture_output=True, text=True,
