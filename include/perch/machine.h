@@ -398,9 +398,9 @@ PERCH_API int perch_machine_breakpoints_fire(struct perch_machine *machine,
  * Measures the CPU time that one sample of a timer (cpu-clock, task-clock) takes from the thread
  * that it interrupts: 1 us on hardware, 10 to 50 us in many virtual machines.
  *
- * It opens a timer of the calling thread, which the kernel disables after 15 samples, 100 us apart.
- * It takes 2 ms, at most 30 ms of CPU time, and the machine keeps the answer for samples of these
- * fields.
+ * It opens a timer of the calling thread, which the kernel disables after 15 samples, 100 us apart,
+ * up to three times. It takes 2 to 6 ms, at most 90 ms of CPU time, and the machine keeps the
+ * answer for samples of these fields.
  *
  * Real samples may cost more: their call chains are longer, and the caches are not as warm.
  *

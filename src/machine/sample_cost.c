@@ -6,8 +6,9 @@
  *
  * The thread reads a clock again and again while a timer of its own interrupts it. A step of the
  * clock in which the head of the ring has moved contains one sample with all that the thread does
- * not see: the exits to the hypervisor before and after the interrupt. The median leaves out steps
- * in which other interrupts or threads ran.
+ * not see: the exits to the hypervisor before and after the interrupt. The lower quartile leaves
+ * out steps in which other interrupts, threads or virtual machines ran: 15 samples of 14 us had a
+ * median of 298 us on a machine with a load of 17. A large result is measured again.
  *
  * The kernel itself ends the measurement: it disables the event after SAMPLES samples, also if the
  * thread gets no time to do so. Until then the timer takes at most one CPU, for SAMPLES samples.
@@ -23,7 +24,9 @@
 #include "internal.h"
 
 #define SAMPLES	     15
-#define LEAST	     5 /* below this number the median says nothing */
+#define LEAST	     5	   /* below this number they say nothing */
+#define ROUNDS	     3	   /* at most */
+#define CHEAP_NS     25000 /* a tenth of the CPU time at 4000 samples per second */
 #define PERIOD_NS    100000
 #define PREEMPTED_NS 1000000	/* a step in which other threads ran */
 #define MOST_RUN_NS  30000000	/* the kernel may throttle the timer */
@@ -141,7 +144,21 @@ static int64_t measure_cost(const struct perch_attr *attr, const struct perch_sy
 	if (error || nr < LEAST)
 		return error ? -error : -EAGAIN;
 	qsort(step, nr, sizeof(step[0]), by_size);
-	return (int64_t)step[nr / 2];
+	return (int64_t)step[nr / 4];
+}
+
+/* Returns the least of several rounds, or a negative errno. */
+static int64_t measure_rounds(const struct perch_attr *attr, const struct perch_syscalls *calls)
+{
+	int64_t least = -EAGAIN;
+
+	for (int i = 0; i < ROUNDS && (i == 0 || least > CHEAP_NS || least == -EAGAIN); i++) {
+		int64_t found = measure_cost(attr, calls);
+
+		if (least < 0 || (found >= 0 && found < least))
+			least = found;
+	}
+	return least;
 }
 
 int perch_machine_sample_cost(struct perch_machine *machine, const struct perch_attr *like,
@@ -157,7 +174,7 @@ int perch_machine_sample_cost(struct perch_machine *machine, const struct perch_
 		*ns = machine->sample_cost.ns;
 		return 0;
 	}
-	found = measure_cost(&attr, perch_machine_syscalls(machine));
+	found = measure_rounds(&attr, perch_machine_syscalls(machine));
 	if (found < 0)
 		return perch_error_set(err, (int)-found, PERCH_ERROR_SYSTEM,
 				       "what a sample costs here is unknown: %s",

@@ -44,6 +44,8 @@ report $? "--force records, with a note"
 LD_PRELOAD=$expensive "$perch" top -e cpu-clock -c 1000 > out 2>&1 < /dev/null
 [ $? -eq 2 ] && grep -q '100000 samples per second would take all of the CPU time' out
 report $? "top refuses it, too"
+SAMPLE_NS=400000 record -e cpu-clock -- touch ran && [ -e ran ] && grep -q 'samples are expensive here: sampling at [1-9][0-9]* Hz' out
+report $? "a default rate that would cost too much is lowered"
 record -F 999 -e cpu-clock -- sh -c "$burn" && ! grep -q 'each sample' out
 report $? "seldom samples are not measured"
 record -e cs -c 1 -- true && ! grep -q 'each sample' out

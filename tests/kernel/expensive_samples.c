@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pretends a machine on which each sample costs 45 us, for programs that are started with this
- * library in LD_PRELOAD: a virtual machine with a slow timer. perch finds the cost by steps of the
- * clock CLOCK_MONOTONIC_RAW, so the library makes each step longer in which something interrupted
- * the thread.
+ * Pretends a machine on which each sample costs 45 us more, or $SAMPLE_NS ns, for programs that are
+ * started with this library in LD_PRELOAD: a virtual machine with a slow timer. perch finds the
+ * cost by steps of the clock CLOCK_MONOTONIC_RAW, so the library makes each step longer in which
+ * something interrupted the thread.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <time.h>
 
-#define COST_NS	       45000
 #define INTERRUPTED_NS 800 /* a step without an interrupt takes less */
 
 typedef int get_time(clockid_t clock, struct timespec *time);
@@ -28,7 +28,7 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
 		return rc;
 	now = time->tv_sec * 1000000000LL + time->tv_nsec;
 	if (last && now - last > INTERRUPTED_NS)
-		added += COST_NS;
+		added += getenv("SAMPLE_NS") ? atoll(getenv("SAMPLE_NS")) : 45000;
 	last = now;
 	now += added;
 	time->tv_sec = now / 1000000000;

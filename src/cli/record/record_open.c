@@ -9,6 +9,8 @@
 #include "event_options.h"
 #include "record.h"
 
+#define LEAST_HZ 50 /* that the default rate is lowered to */
+
 /* The effects of flags on samples, counts and records. */
 static const struct {
 	uint64_t sample, read;
@@ -336,11 +338,20 @@ static int open_error(const struct record_plan *plan, const struct record_option
 int record_open(struct perch_recorder **recorder, struct record_plan *plan,
 		const struct record_options *options, pid_t program)
 {
+	const uint64_t by_default = options->frequency || options->period ? 0 : plan->frequency;
 	const struct perch_sampler *sampler;
 	struct perch_error err;
+	int rc;
 
-	if (try_open(recorder, plan, options, program, &err) < 0)
+	/* the user has not chosen the rate, so a lower one is taken where samples are expensive */
+	while ((rc = try_open(recorder, plan, options, program, &err)) < 0 && by_default &&
+	       is_too_costly(&err) && plan->frequency > LEAST_HZ)
+		plan->frequency /= 2;
+	if (rc < 0)
 		return open_error(plan, options, &err);
+	if (by_default > plan->frequency)
+		cli_note(options->command, "samples are expensive here: sampling at %" PRIu64 " Hz",
+			 plan->frequency);
 	plan->default_replaced = perch_recorder_replaced_cycles(*recorder);
 	sampler = perch_recorder_sampler(*recorder);
 	if (options->verbose)

@@ -243,6 +243,7 @@ static double sampled_seconds(const struct record *record, const struct perch_re
 static void print_cost(const struct record *record)
 {
 	const double noted = record->options->verbose ? 0 : RECORD_NOTED_SHARE;
+	const double least = record->options->verbose ? 0 : 0.01; /* seconds */
 	struct perch_recording_cost cost;
 	double sampling, recorder, all;
 
@@ -250,13 +251,13 @@ static void print_cost(const struct record *record)
 	sampling = (double)cost.samples * (double)cost.sample_ns / 1e9;
 	recorder = (double)cost.recorder_ns / 1e9;
 	all = sampled_seconds(record, &cost);
-	if (sampling > noted * all)
+	if (sampling > noted * all && sampling > least)
 		cli_note(record->options->command,
 			 "sampling took %.3f s of %.3f s of CPU time: %" PRIu64
 			 " samples of %.0f us; "
 			 "sample less often (-F) to disturb less",
 			 sampling, all, cost.samples, (double)cost.sample_ns / 1e3);
-	if (recorder > noted * (double)cost.elapsed_ns / 1e9)
+	if (recorder > noted * (double)cost.elapsed_ns / 1e9 && recorder > least)
 		cli_note(record->options->command,
 			 "the recorder itself took %.3f s of CPU time in %.3f s", recorder,
 			 (double)cost.elapsed_ns / 1e9);
