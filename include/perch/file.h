@@ -171,6 +171,39 @@ PERCH_API int perch_writer_open_fd(struct perch_writer **writer, int fd,
 				   struct perch_error *err);
 
 /**
+ * Creates a directory, for a recorder with several threads. It has a file "data", which the writer
+ * writes as perch_writer_open() does, and for each thread a file with records alone.
+ *
+ * An existing recording, file or directory, is renamed to path.old.
+ *
+ * @param[out] writer  the new writer; NULL after a failure
+ * @param path         path of the directory, whose parent must exist
+ * @param events       the events, which are copied
+ * @param nr           number of events, 1 to 65535
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_writer_open_directory(struct perch_writer **writer, const char *path,
+					  const struct perch_file_event *events, size_t nr,
+					  struct perch_error *err);
+
+/**
+ * Creates the next file "data.N" of a directory.
+ *
+ * Only perch_writer_append(), perch_writer_compress(), perch_writer_size(),
+ * perch_writer_record_bytes() and perch_writer_close() may be called with it, also while other
+ * threads use other files of the directory. Its records must have no FINISHED_ROUND, because perf
+ * sorts all files together. It must be closed before the writer of the directory.
+ *
+ * @param[out] part    the new writer; NULL after a failure
+ * @param writer       the writer of the directory
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
+ */
+PERCH_API int perch_writer_open_part(struct perch_writer **part, struct perch_writer *writer,
+				     struct perch_error *err);
+
+/**
  * Appends complete records: one pwritev(2), then one write of the data size in the header.
  *
  * If the file system becomes full, the file keeps the whole records that still fit, up to the first
@@ -331,7 +364,7 @@ struct perch_reader_damage {
 	/** The recorder did not close the file: it has no features. */
 	bool unfinished;
 	/** The limit of decompressed bytes was reached: 64 MiB plus 2048 times the file's size, or
-	 * 256 MiB plus 64 times its size in memory at once. The rest is part of corrupt_bytes. */
+	 * 256 MiB plus 256 times its size in memory at once. The rest is part of corrupt_bytes. */
 	bool too_large;
 	/** PERCH_ORDER_TIME: records that were delivered after a newer record, because the rounds
 	 * in the file are wrong. */
@@ -369,8 +402,8 @@ PERCH_API int perch_reader_open(struct perch_reader **reader, const char *path,
 				enum perch_order order, struct perch_error *err);
 
 /**
- * Returns true for a regular file that begins as a recording, also if it is compressed. Files that
- * cannot be read are none.
+ * Returns true for a regular file that begins as a recording, also if it is compressed, and for a
+ * directory whose file "data" is one. Files that cannot be read are none.
  */
 PERCH_API bool perch_is_recording(const char *path);
 

@@ -17,7 +17,8 @@
  *	perch_recorder_close(recorder);
  *
  * The file is readable at every moment, see perch/file.h. A recorder prints nothing: what a user
- * may want to know is in its results. It starts one thread if .durable is set, else none.
+ * may want to know is in its results. It starts threads if .durable or .threads
+ * is set, else none.
  *
  * In all functions err may be NULL. Functions without err cannot fail.
  *
@@ -115,6 +116,20 @@ struct perch_recorder_options {
 	/** By records of the type COMPRESSED2, which perf reads from 6.16 on, instead of
 	 * COMPRESSED, which each perf from 5.2 on reads. */
 	bool compressed2;
+
+	/**
+	 * The rings are read by threads, of which each writes a file of a directory, which .path
+	 * names. NULL: the thread of the program reads them, and no thread is started. "cpu",
+	 * "core", "package" or "numa": a thread for each of these, which reads their rings and runs
+	 * on their CPUs. Or for each thread two lists of CPUs: whose rings it reads, and on which
+	 * it runs: "0-3/0:4-7/4". Each ring needs one thread. Excludes .several,
+	 * .sampler.overwrite, .sampler.per_thread, .durable and .off_cpu. The string must outlive
+	 * the recorder.
+	 *
+	 * perch_recorder_write() then only checks the threads. Wait by perch_recorder_fd(), not by
+	 * the sampler. The threads block all signals but those of writing, SIGPIPE and SIGXFSZ.
+	 */
+	const char *threads;
 
 	/** The recording is several files. Each begins with the mappings, names and tasks before
 	 * it, so it is complete. */
@@ -340,6 +355,20 @@ PERCH_API int perch_recorder_disable(struct perch_recorder *recorder, struct per
  * @retval -EINVAL  there is no .path, .fd and .sink, or it was started before
  */
 PERCH_API int perch_recorder_start(struct perch_recorder *recorder, struct perch_error *err);
+
+/**
+ * Returns a descriptor that is readable when perch_recorder_write() is to be called: the rings have
+ * data to half of their size, or targets have ended. With .threads, when a thread has failed, or
+ * targets have ended.
+ *
+ * @param recorder  the recorder, which owns the descriptor
+ * @param[out] err  the reason of a failure
+ * @return the descriptor, or a negative errno
+ */
+PERCH_API int perch_recorder_fd(struct perch_recorder *recorder, struct perch_error *err);
+
+/** Returns true if all targets have ended and the rings are empty. */
+PERCH_API bool perch_recorder_ended(struct perch_recorder *recorder);
 
 /**
  * Writes the records that the rings have, and one FINISHED_ROUND after them: at most what the rings

@@ -21,6 +21,7 @@
 #ifndef PERCH_SAMPLER_H
 #define PERCH_SAMPLER_H
 
+#include <poll.h>
 #include <perch/open.h>
 #include <perch/ring.h>
 
@@ -478,6 +479,27 @@ PERCH_API const struct perch_error *perch_sampler_skipped(const struct perch_sam
  */
 PERCH_API int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms,
 				 struct perch_error *err);
+
+/**
+ * Waits until one of some rings has data to half of its size, for a thread that reads these rings.
+ *
+ * Several threads may call this at the same time for different rings. Meanwhile no thread may call
+ * another function of the sampler that waits, perch_sampler_ended(), or functions that add or
+ * remove threads, and perch_sampler_fd() must not have been called: a wakeup is seen once.
+ *
+ * @param sampler     the sampler
+ * @param rings       indexes of the rings
+ * @param nr          number of rings
+ * @param wake_fd     another descriptor that ends the wait when it is readable; -1 is none
+ * @param polls       memory for nr + 1 elements, which the function overwrites
+ * @param timeout_ms  the longest time to wait; -1 is no limit
+ * @return 1 if a ring or wake_fd may be ready, 0 after the timeout or a signal, or a negative
+ * errno, which needs no err because poll(2) is the only call
+ * @retval -ENODATA  all targets of these rings have ended; the rings may have data
+ */
+PERCH_API int perch_sampler_wait_rings(struct perch_sampler *sampler, const size_t *rings,
+				       size_t nr, int wake_fd, struct pollfd *polls,
+				       int timeout_ms);
 
 /**
  * Returns the next record of any ring, ring by ring. Records of one ring keep their order.

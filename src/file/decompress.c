@@ -19,7 +19,7 @@
 #define MIN_OUTPUT	 (64u << 20)
 #define MAX_RATIO	 2048u
 #define MIN_MEMORY	 (256u << 20)
-#define MAX_MEMORY_RATIO 64u
+#define MAX_MEMORY_RATIO 256u
 
 #ifdef PERCH_HAVE_ZSTD
 

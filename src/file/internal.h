@@ -35,6 +35,7 @@
  *	writer_records.c		appends records
  *	writer.c			start and end of a file that is written
  *	  writer_pipe.c			  pipe format
+ *	  writer_directory.c		  directories
  *	bpf.c				BPF programs of the recorded machine
  *	  writer_base.c			  buffers, errors, events
  *	  compress.c			  compressed records

@@ -410,11 +410,18 @@ bool perch_is_recording(const char *path)
 
 	if (fd < 0)
 		return false;
+	if (!fstat(fd, &status) && S_ISDIR(status.st_mode)) {
+		int data = openat(fd, "data", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+		close(fd);
+		fd = data;
+	}
 	/* another process may write to a FIFO only when this one reads it */
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode))
+	if (fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode))
 		got = pread(fd, &magic, sizeof(magic), 0);
 	if (got == sizeof(magic) && perch__find_compression(&magic, sizeof(magic), &compression))
 		got = perch__decompress_first(fd, compression, &magic, sizeof(magic));
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return got == sizeof(magic) && perch__is_magic(magic);
 }

@@ -9,6 +9,7 @@
 #include "writer.h"
 
 #define COMPRESSION_MEMORY (128u << 10)
+#define DIRECTORY_VERSION  1
 
 /* ---- writing ---- */
 
@@ -50,6 +51,16 @@ static int cannot_create(const char *path, int errnum, struct perch_error *err)
 	return -errnum;
 }
 
+/* A file cannot take the place of a directory, nor a directory that of a file. */
+static void make_space(const char *old, bool for_directory)
+{
+	struct stat status;
+
+	perch__remove_recording_directory(old);
+	if (for_directory && !lstat(old, &status) && S_ISREG(status.st_mode))
+		unlink(old);
+}
+
 /*
  * Handles a file that is there already: a regular file is renamed to path.old, a device is written
  * to, others are refused.
@@ -66,7 +77,7 @@ static int rename_old(const char *path, bool *device, char *old, struct perch_er
 		old[0] = 0;
 		return errno == ENOENT ? 0 : cannot_create(path, errno, err);
 	}
-	if (S_ISDIR(status.st_mode)) {
+	if (S_ISDIR(status.st_mode) && !perch__is_recording_directory(path)) {
 		perch_error_set(err, EISDIR, PERCH_ERROR_FILE, "%s is a directory", path);
 		perch_error_remedy(err, "Name a file in it: %s/perf.data", path);
 		return -EISDIR;
@@ -76,9 +87,10 @@ static int rename_old(const char *path, bool *device, char *old, struct perch_er
 		*device = true;
 		return 0;
 	}
-	if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+	if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode) && !S_ISDIR(status.st_mode))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_FILE, "%s is not a regular file",
 				       path);
+	make_space(old, S_ISDIR(status.st_mode));
 	if (rename(path, old) < 0)
 		return perch_error_set(err, errno, PERCH_ERROR_FILE,
 				       "cannot rename the old %s to %s: %s", path, old,
@@ -101,8 +113,10 @@ static void undo_create(struct perch_writer *writer)
 {
 	struct stat own, existing;
 
-	if (writer->created && !fstat(writer->fd, &own) && !lstat(writer->path, &existing) &&
-	    own.st_dev == existing.st_dev && own.st_ino == existing.st_ino)
+	if (writer->created && writer->directory)
+		perch__remove_recording_directory(writer->path);
+	else if (writer->created && !fstat(writer->fd, &own) && !lstat(writer->path, &existing) &&
+		 own.st_dev == existing.st_dev && own.st_ino == existing.st_ino)
 		unlink(writer->path);
 	if (writer->old)
 		move_back(writer->old, writer->path);
@@ -137,8 +151,11 @@ static int create_file(struct perch_writer *writer, const char *path, struct per
 
 	if (rc)
 		return rc;
-	writer->fd = device ? open_device(path)
-			    : open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0600);
+	if (device && writer->directory)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_FILE, "%s is a device", path);
+	writer->fd = device		 ? open_device(path)
+		     : writer->directory ? perch__create_directory(path)
+					 : open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0600);
 	if (writer->fd < 0) {
 		rc = cannot_create(path, errno, err);
 		if (old[0])
@@ -201,8 +218,8 @@ static int write_start(struct perch_writer *writer, struct perch_error *err)
 	return rc;
 }
 
-int perch_writer_open(struct perch_writer **result, const char *path,
-		      const struct perch_file_event *events, size_t nr, struct perch_error *err)
+static int open_writer(struct perch_writer **result, const char *path, bool directory,
+		       const struct perch_file_event *events, size_t nr, struct perch_error *err)
 {
 	struct perch_writer *writer;
 	int rc = perch__writer_new(result, path, events, nr, err);
@@ -210,6 +227,7 @@ int perch_writer_open(struct perch_writer **result, const char *path,
 	if (rc)
 		return rc;
 	writer = *result;
+	writer->directory = directory;
 	rc = create_file(writer, path, err);
 	if (!rc) {
 		rc = write_start(writer, err);
@@ -220,6 +238,25 @@ int perch_writer_open(struct perch_writer **result, const char *path,
 		perch__writer_free(writer);
 		*result = NULL;
 	}
+	return rc;
+}
+
+int perch_writer_open(struct perch_writer **writer, const char *path,
+		      const struct perch_file_event *events, size_t nr, struct perch_error *err)
+{
+	return open_writer(writer, path, false, events, nr, err);
+}
+
+int perch_writer_open_directory(struct perch_writer **writer, const char *path,
+				const struct perch_file_event *events, size_t nr,
+				struct perch_error *err)
+{
+	const uint64_t version = DIRECTORY_VERSION;
+	int rc = open_writer(writer, path, true, events, nr, err);
+
+	if (!rc)
+		rc = perch_writer_set_feature(*writer, PERCH_FEATURE_DIR_FORMAT, &version,
+					      sizeof(version), err);
 	return rc;
 }
 
@@ -350,8 +387,8 @@ static int finish_file(struct perch_writer *writer, struct perch_error *err)
  */
 int perch__writer_set_compression(struct perch_writer *writer, struct perch_error *err)
 {
-	uint64_t input = perch__compressor_input(writer->compressor);
-	uint64_t output = writer->header.data.size - writer->plain;
+	uint64_t input = perch__compressor_input(writer->compressor) + writer->parts_input;
+	uint64_t output = writer->header.data.size - writer->plain + writer->parts_output;
 	uint64_t ratio = output ? (input + output / 2) / output : 0;
 	const uint32_t values[] = { 1, 1, (uint32_t)writer->compression_level, (uint32_t)ratio,
 				    COMPRESSION_MEMORY };
@@ -360,17 +397,29 @@ int perch__writer_set_compression(struct perch_writer *writer, struct perch_erro
 					err);
 }
 
+static void finish_part(struct perch_writer *part)
+{
+	if (!part->compressor)
+		return;
+	part->whole->parts_input += perch__compressor_input(part->compressor);
+	part->whole->parts_output += part->header.data.size - part->plain;
+}
+
 int perch_writer_close(struct perch_writer *writer, struct perch_error *err)
 {
 	int rc = 0, finished;
 
 	if (!writer)
 		return 0;
-	if (writer->compressor)
-		rc = perch__writer_set_compression(writer, err);
-	finished = writer->pipe ? perch__pipe_finish(writer, rc ? NULL : err)
-				: finish_file(writer, rc ? NULL : err);
-	rc = rc ? rc : finished;
+	if (writer->whole) {
+		finish_part(writer);
+	} else {
+		if (writer->compressor)
+			rc = perch__writer_set_compression(writer, err);
+		finished = writer->pipe ? perch__pipe_finish(writer, rc ? NULL : err)
+					: finish_file(writer, rc ? NULL : err);
+		rc = rc ? rc : finished;
+	}
 	if (close(writer->fd) < 0 && !rc && errno != EINTR)
 		rc = perch__writer_failed(writer, errno, err);
 	writer->fd = -1;

@@ -8,6 +8,7 @@
  *	writer_records.c  records
  *	compress.c	  compressed records
  *	pieces.c	  records in pieces
+ *	writer_directory.c  directories, whose files are appended to by several threads
  *	writer_pipe.c	  pipe format, which has another order and nothing to raise or set later
  *	writer_base.c	  what files and pipes share
  */
@@ -25,6 +26,11 @@ struct perch_writer {
 	char *path;
 	char *old;    /* the new name of the previous file, or NULL */
 	bool created; /* a new file, not a device */
+	bool directory;
+	/* of a file of a directory: the one with the header, which has what all of them have */
+	struct perch_writer *whole;
+	size_t nr_parts;
+	uint64_t parts_input, parts_output; /* compressed records of closed files */
 	struct perch__file_header header;
 	struct perch_file_event *events;
 	size_t nr_events;
@@ -75,6 +81,14 @@ int perch__writer_write(struct perch_writer *writer, const void *data, size_t si
 
 /* Sets the feature COMPRESSED, with the ratio up to here. */
 int perch__writer_set_compression(struct perch_writer *writer, struct perch_error *err);
+
+/* ---- writer_directory.c ---- */
+
+/* True for a directory that has files of a recording and no others. */
+bool perch__is_recording_directory(const char *path);
+void perch__remove_recording_directory(const char *path);
+/* Makes a directory and its file "data". Returns the descriptor of that, or -1 and errno. */
+int perch__create_directory(const char *path);
 
 /* ---- writer_pipe.c ---- */
 

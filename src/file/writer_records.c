@@ -76,8 +76,11 @@ static int write_pieces(struct perch_writer *writer, const struct iovec *iov, in
 /* Covers the bytes that were appended by the data size in the header. */
 static int set_data_size(struct perch_writer *writer, uint64_t size, struct perch_error *err)
 {
-	int rc = perch__writer_write(writer, &size, sizeof(size),
-				     offsetof(struct perch__file_header, data.size), NULL, err);
+	/* a file of a directory has no header */
+	int rc = writer->whole ? 0
+			       : perch__writer_write(writer, &size, sizeof(size),
+						     offsetof(struct perch__file_header, data.size),
+						     NULL, err);
 
 	if (!rc)
 		writer->header.data.size = size;
@@ -197,7 +200,7 @@ int perch_writer_compress(struct perch_writer *writer, int level, enum perch_fil
 	writer->compression_level = level;
 	rc = perch__writer_set_compression(writer, err);
 	/* a pipe has the feature before its records anyway */
-	return rc || writer->pipe ? rc : append_compression(writer, err);
+	return rc || writer->pipe || writer->whole ? rc : append_compression(writer, err);
 }
 
 uint64_t perch_writer_record_bytes(const struct perch_writer *writer)

@@ -16,6 +16,7 @@
 
 #include "file/writer.h"
 #include "internal.h"
+#include "workers.h"
 
 #define STEP_NS 10000000 /* the last digit of a name */
 
@@ -152,7 +153,11 @@ static int open_file(struct perch_recorder *recorder, const char *path, struct p
 	int rc;
 
 	perch__recorder_scan_reset(&recorder->scan);
-	rc = perch_writer_open(&output->writer, path, recorder->events, recorder->nr_events, err);
+	rc = recorder->workers
+		     ? perch_writer_open_directory(&output->writer, path, recorder->events,
+						   recorder->nr_events, err)
+		     : perch_writer_open(&output->writer, path, recorder->events,
+					 recorder->nr_events, err);
 	if (rc >= 0 && moment->wall)
 		rc = perch__writer_set_start(output->writer, moment->clock, moment->wall,
 					     moment->time, err);
@@ -197,7 +202,8 @@ static int finish_file(struct perch_recorder *recorder, struct perch_error *err)
 	rc = perch__recorder_append_users(&recorder->output, &recorder->scan.users, err);
 	if (rc >= 0)
 		rc = perch__recorder_write_features(recorder, err);
-	recorder->last_record_bytes = perch_writer_record_bytes(recorder->output.writer);
+	recorder->last_record_bytes =
+		perch_writer_record_bytes(recorder->output.writer) + recorder->parts_bytes;
 	/* only the first error is reported */
 	closed = perch_writer_close(recorder->output.writer, rc < 0 ? NULL : err);
 	recorder->output.writer = NULL;
@@ -249,11 +255,24 @@ static void set_last(struct perch_recorder *recorder, const char *path)
 	recorder->last = path ? strdup(path) : NULL;
 }
 
+int perch__recorder_stop_workers(struct perch_recorder *recorder, struct perch_error *err)
+{
+	int rc;
+
+	if (!recorder->workers || recorder->workers_stopped)
+		return 0;
+	recorder->workers_stopped = true;
+	rc = perch__recorder_workers_stop(recorder->workers, &recorder->scan,
+					  &recorder->parts_bytes, &recorder->busy_ns, err);
+	recorder->failed |= rc < 0;
+	return rc;
+}
+
 /* Ends the open file and renames it to name. If name is NULL, it keeps its name. */
 static int end_file(struct perch_recorder *recorder, const char *name, struct perch_error *err)
 {
 	const char *path = recorder->options.path;
-	int rc = 0, finished, synced, named;
+	int rc = perch__recorder_stop_workers(recorder, err), finished, synced, named;
 
 	/* after a failure, writing is not repeated; a snapshot has its records already */
 	if (!recorder->failed && !recorder->options.sampler.overwrite)

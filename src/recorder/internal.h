@@ -12,6 +12,8 @@
  *	    tracing.c	    the section TRACING_DATA
  *	    cost.c	    what samples and the recorder cost
  *	--- independent of struct perch_recorder ---
+ *	workers.c	threads that read rings
+ *	thread_cpus.c	which thread reads the rings of which CPUs
  *	snapshot.c	copies of the rings -> the file (overwrite)
  *	rings.c		the rings -> the file, one round
  *	off_cpu/off_cpu.c		  off-CPU time: its own rings
@@ -314,6 +316,7 @@ struct recorder_scan {
 	char **module; /* files of the kernel's modules, or their names */
 	size_t nr_modules, modules_capacity;
 	uint64_t samples, throttled;	/* records */
+	size_t missing_files;		/* of other threads: ids.c */
 	uint64_t first_time, last_time; /* of samples, ns; 0 without samples */
 	/* bytes and samples of records that could not be written */
 	uint64_t unwritten_bytes, unwritten_samples;
@@ -336,6 +339,7 @@ void perch__recorder_scan_clear(struct recorder_scan *scan);
 struct recorder_rings {
 	struct perch_sampler *sampler;
 	size_t nr;
+	size_t *index;	       /* in the sampler, of those of a thread; NULL: all rings */
 	struct iovec *pieces;  /* two per ring */
 	struct iovec *written; /* these around the edits, and one for the end of the round */
 	size_t written_capacity;
@@ -468,6 +472,8 @@ bool perch__recorder_take_moment(struct recorder_moment *moment,
 int perch__recorder_write_moment(struct perch_writer *writer, const struct recorder_moment *moment,
 				 struct perch_error *err);
 
+struct recorder_workers; /* workers.h */
+
 struct perch_recorder {
 	uint32_t generation;		       /* of the process that opened it */
 	struct perch_recorder_options options; /* as they were completed: open.c */
@@ -487,6 +493,9 @@ struct perch_recorder {
 	struct recorder_output output;
 	struct recorder_durable *durable; /* NULL if the option is off */
 	struct recorder_rings rings;
+	struct recorder_workers *workers; /* NULL: the program's thread reads the rings */
+	bool workers_stopped;
+	uint64_t parts_bytes; /* of records before compression, of the files of the threads */
 	struct recorder_scan scan;
 	struct recorder_sideband sideband;
 	struct recorder_early early;

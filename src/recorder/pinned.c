@@ -26,7 +26,7 @@
 
 #include "base/array.h"
 #include "base/kernel/recorded_process.h"
-#include "internal.h"
+#include "workers.h"
 
 #define MAX_MOUNTS 65536
 
@@ -299,6 +299,31 @@ int perch__recorder_open_pinned_inode(const struct recorder_pinned *pinned,
 		return -1;
 	}
 	return -1;
+}
+
+void perch__recorder_pinned_move(struct recorder_pinned *to, struct recorder_dsos *dsos,
+				 struct recorder_pinned *from, const uint32_t *index)
+{
+	for (size_t i = 0; i < from->nr; i++) {
+		uint32_t dso = index[from->file[i].dso];
+
+		if (dso == UINT32_MAX || dsos->dso[dso].pinned || to->nr == RECORDER_MAX_PINNED) {
+			close(from->file[i].fd);
+			continue;
+		}
+		dsos->dso[dso].pinned = true;
+		to->file[to->nr++] = (struct recorder_pinned_file){ from->file[i].fd, dso };
+	}
+	for (size_t i = 0; i < from->nr_roots; i++) {
+		struct stat status = { .st_dev = from->root[i].device,
+				       .st_ino = from->root[i].inode };
+
+		if (to->nr_roots == RECORDER_MAX_ROOTS || has_root(to, &status))
+			close(from->root[i].fd);
+		else
+			to->root[to->nr_roots++] = from->root[i];
+	}
+	from->nr = from->nr_roots = 0;
 }
 
 void perch__recorder_pinned_clear(struct recorder_pinned *pinned)

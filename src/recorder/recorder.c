@@ -9,6 +9,7 @@
 #include "base/fork.h"
 #include "base/reserved.h"
 #include "internal.h"
+#include "workers.h"
 
 /* ---- opening and closing ---- */
 
@@ -32,6 +33,12 @@ static int check_options(const struct perch_recorder_options *options, struct pe
 	    (options->fd || options->sink))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "several files, and copies of rings, need a path");
+	if (options->threads &&
+	    (options->several || options->sampler.overwrite || options->sampler.per_thread ||
+	     options->durable || options->off_cpu || !options->path))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
+				       "threads record to one path, from rings of CPUs, not "
+				       "durably, and no off-CPU time");
 	if (options->durable && !options->path && (options->fd || options->sink))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "only a file with a path can be durable");
@@ -144,6 +151,41 @@ static uint64_t sample_time(const struct perch_recorder *recorder)
 	return moment.time;
 }
 
+/* Chooses the rings of each thread. */
+static int prepare_threads(struct perch_recorder *recorder, const char *text,
+			   struct perch_error *err)
+{
+	const size_t nr = recorder->rings.nr;
+	struct recorder_thread_list list = { 0 };
+	struct perch_cpus cpus = { 0, calloc(nr + 1, sizeof(*cpus.cpu)) };
+	int *cpu_of_ring = calloc(nr + 1, sizeof(*cpu_of_ring)), rc = 0, cpu;
+	size_t ring;
+	pid_t tid;
+
+	if (!cpus.cpu || !cpu_of_ring)
+		rc = perch__recorder_no_memory(err);
+	for (size_t event = 0; rc >= 0 && event < recorder->nr_events; event++)
+		for (size_t id = 0;
+		     !perch_sampler_id_info(recorder->sampler, event, id, &cpu, &tid, &ring); id++)
+			cpu_of_ring[ring] = cpu;
+	for (size_t i = 0; rc >= 0 && i < nr; i++)
+		if (cpu_of_ring[i] < 0)
+			rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+					     "threads read rings of CPUs, but an event is bound to "
+					     "none");
+		else if (!cpus.nr || !perch_cpus_contains(&cpus, cpu_of_ring[i]))
+			cpus.cpu[cpus.nr++] = cpu_of_ring[i];
+	if (rc >= 0)
+		rc = perch__recorder_choose_threads(&list, text, recorder->machine, &cpus, err);
+	if (rc >= 0)
+		rc = perch__recorder_workers_new(&recorder->workers, &list, &recorder->rings,
+						 cpu_of_ring, err);
+	perch__recorder_clear_threads(&list);
+	free(cpus.cpu);
+	free(cpu_of_ring);
+	return rc;
+}
+
 static int open_parts(struct perch_recorder *recorder, struct perch_events *events,
 		      const struct perch_targets *targets, struct perch_error *err)
 {
@@ -168,6 +210,8 @@ static int open_parts(struct perch_recorder *recorder, struct perch_events *even
 	recorder->nr_own_events = events->nr;
 	if (rc >= 0)
 		rc = perch__recorder_prepare_files(recorder, err);
+	if (rc >= 0 && recorder->options.threads)
+		rc = prepare_threads(recorder, recorder->options.threads, err);
 	/* without memory, records have device and inode */
 	if (rc >= 0 && recorder->options.map_ids == PERCH_RECORDER_IDS_OF_RECORDER)
 		perch__recorder_ids_begin(&recorder->scan.ids);
@@ -229,10 +273,12 @@ void perch_recorder_close(struct perch_recorder *recorder)
 		perch_sampler_close(recorder->sampler);
 		return;
 	}
+	perch__recorder_stop_workers(recorder, NULL);
 	perch_writer_close(recorder->output.writer, NULL);
 	perch__recorder_durable_free(recorder->durable);
 	perch_sampler_close(recorder->sampler);
 	perch__off_cpu_close(recorder->off_cpu);
+	perch__recorder_workers_free(recorder->workers);
 	perch__recorder_rings_clear(&recorder->rings);
 	perch__recorder_scan_clear(&recorder->scan);
 	perch__recorder_sideband_clear(&recorder->sideband);
@@ -298,6 +344,17 @@ int perch_recorder_prepare(struct perch_recorder *recorder, struct perch_error *
 	return rc;
 }
 
+static int start_workers(struct perch_recorder *recorder, struct perch_error *err)
+{
+	const struct perch_recorder_options *options = &recorder->options;
+
+	return perch__recorder_workers_start(recorder->workers, &recorder->scan,
+					     recorder->output.writer, options->compression_level,
+					     options->compressed2 ? PERCH_RECORD_COMPRESSED2
+								  : PERCH_RECORD_COMPRESSED,
+					     options->pin_files, !recorder->system_wide, err);
+}
+
 int perch_recorder_start(struct perch_recorder *recorder, struct perch_error *err)
 {
 	const struct perch_recorder_options *options = &recorder->options;
@@ -319,6 +376,8 @@ int perch_recorder_start(struct perch_recorder *recorder, struct perch_error *er
 	recorder->started = true;
 	rc = perch__recorder_synthesize(recorder, err);
 	recorder->file_start = perch__recorder_output_size(&recorder->output);
+	if (rc >= 0 && recorder->workers)
+		rc = start_workers(recorder, err);
 	recorder->failed = rc < 0;
 	recorder->busy_ns += perch__recorder_cpu_ns() - before;
 	return rc;
@@ -331,7 +390,9 @@ ssize_t perch_recorder_write(struct perch_recorder *recorder, struct perch_error
 
 	if (rc < 0)
 		return rc;
-	rc = perch__recorder_write_round(&recorder->rings, &recorder->scan, &recorder->output, err);
+	rc = recorder->workers ? perch__recorder_workers_check(recorder->workers, err)
+			       : perch__recorder_write_round(&recorder->rings, &recorder->scan,
+							     &recorder->output, err);
 	recorder->failed |= rc < 0;
 	recorder->busy_ns += perch__recorder_cpu_ns() - before;
 	return rc;
@@ -372,6 +433,8 @@ int perch_recorder_stop(struct perch_recorder *recorder, struct perch_error *err
 	if (rc < 0)
 		return (int)rc;
 	perch_recorder_disable(recorder, NULL);
+	if (recorder->workers)
+		return perch__recorder_stop_workers(recorder, err);
 	if (!recorder->failed)
 		rc = perch_recorder_write(recorder, err);
 	if (recorder->failed)
@@ -400,13 +463,30 @@ bool perch_recorder_replaced_cycles(const struct perch_recorder *recorder)
 
 uint64_t perch_recorder_file_size(const struct perch_recorder *recorder)
 {
-	return perch__recorder_output_size(&recorder->output);
+	uint64_t bytes = perch__recorder_output_size(&recorder->output), samples = 0;
+
+	if (recorder->output.writer)
+		perch__recorder_workers_count(recorder->workers, &bytes, &samples);
+	return bytes;
+}
+
+int perch_recorder_fd(struct perch_recorder *recorder, struct perch_error *err)
+{
+	return recorder->workers ? perch__recorder_workers_fd(recorder->workers)
+				 : perch_sampler_fd(recorder->sampler, err);
+}
+
+bool perch_recorder_ended(struct perch_recorder *recorder)
+{
+	return recorder->workers ? perch__recorder_workers_ended(recorder->workers)
+				 : perch_sampler_ended(recorder->sampler);
 }
 
 void perch_recorder_get_stats(const struct perch_recorder *recorder,
 			      struct perch_recorder_stats *stats)
 {
 	const struct recorder_scan *scan = &recorder->scan;
+	uint64_t written = 0;
 
 	*stats = (struct perch_recorder_stats){
 		.samples = scan->samples,
@@ -420,7 +500,7 @@ void perch_recorder_get_stats(const struct perch_recorder *recorder,
 		.dropped_sideband = recorder->sideband.dropped,
 		.unwritten_bytes = scan->unwritten_bytes,
 		.unwritten_samples = scan->unwritten_samples,
-		.missing_files = perch__recorder_ids_missing(&scan->ids),
+		.missing_files = perch__recorder_ids_missing(&scan->ids) + scan->missing_files,
 		.missing_path = scan->ids.missing,
 		.denied = recorder->counts.denied,
 		.denied_pid = recorder->counts.denied_pid,
@@ -430,6 +510,7 @@ void perch_recorder_get_stats(const struct perch_recorder *recorder,
 					? perch_writer_record_bytes(recorder->output.writer)
 					: recorder->last_record_bytes,
 	};
+	perch__recorder_workers_count(recorder->workers, &written, &stats->samples);
 }
 
 struct perch_sampler *perch_recorder_off_cpu_sampler(struct perch_recorder *recorder)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "internal.h"
+#include "workers.h"
 
 static void find_backward(struct recorder_rings *rings, size_t events)
 {
@@ -41,8 +41,31 @@ int perch__recorder_rings_init(struct recorder_rings *rings, struct perch_sample
 	return 0;
 }
 
+int perch__recorder_rings_part(struct recorder_rings *rings, const struct recorder_rings *all,
+			       const struct perch_cpus *cpus, const int *cpu_of_ring)
+{
+	*rings = (struct recorder_rings){
+		.sampler = all->sampler,
+		.index = calloc(all->nr + 1, sizeof(*rings->index)),
+		.pieces = calloc(2 * all->nr + 1, sizeof(*rings->pieces)),
+		.bytes = calloc(all->nr + 1, sizeof(*rings->bytes)),
+	};
+	if (!rings->index || !rings->pieces || !rings->bytes)
+		return -ENOMEM;
+	for (size_t i = 0; i < all->nr; i++)
+		if (perch_cpus_contains(cpus, cpu_of_ring[i]))
+			rings->index[rings->nr++] = i;
+	return 0;
+}
+
+static struct perch_ring *get_ring(const struct recorder_rings *rings, size_t i)
+{
+	return perch_sampler_ring(rings->sampler, rings->index ? rings->index[i] : i);
+}
+
 void perch__recorder_rings_clear(struct recorder_rings *rings)
 {
+	free(rings->index);
 	free(rings->pieces);
 	free(rings->written);
 	free(rings->bytes);
@@ -77,7 +100,7 @@ static ssize_t take_round(struct recorder_rings *rings, struct recorder_scan *sc
 	scan->users.round++;
 	for (size_t i = 0; i < rings->nr; i++) {
 		struct iovec *pieces = &rings->pieces[2 * i];
-		struct perch_ring *ring = perch_sampler_ring(rings->sampler, i);
+		struct perch_ring *ring = get_ring(rings, i);
 
 		/* that of a removed thread is gone */
 		rings->bytes[i] = ring ? perch_ring_peek(ring, pieces) : 0;
@@ -107,7 +130,9 @@ static int splice_round(struct recorder_rings *rings, struct recorder_scan *scan
 						   rings->written + nr);
 	if (rings->finished.iov_len)
 		rings->written[nr++] = rings->finished;
-	rings->written[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
+	/* records of other threads may be older */
+	if (!rings->index)
+		rings->written[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
 	return (int)nr;
 }
 
@@ -147,7 +172,7 @@ ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorde
 				perch__recorder_output_records(output) - size);
 	for (size_t i = 0; i < rings->nr; i++)
 		if (rings->bytes[i])
-			perch_ring_consume(perch_sampler_ring(rings->sampler, i), rings->bytes[i]);
+			perch_ring_consume(get_ring(rings, i), rings->bytes[i]);
 	return rc < 0 ? rc : taken;
 }
 

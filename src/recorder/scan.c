@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "internal.h"
+#include "workers.h"
 #include "recorder/pieces.h"
 
 #define MAX_DSOS (1u << 16) /* the recorded programs choose the paths */
@@ -61,10 +61,10 @@ static struct recorder_dso *add_dso(struct recorder_dsos *dsos,
 	return added;
 }
 
-static void take_dso(struct recorder_scan *scan, const struct perch_mmap_record *mmap)
+/* Returns NULL if there is no memory. */
+static struct recorder_dso *find_or_add_dso(struct recorder_dsos *dsos,
+					    const struct perch_mmap_record *mmap)
 {
-	struct recorder_dsos *dsos = &scan->dsos;
-	struct recorder_dso *dso;
 	uint32_t index;
 	uint64_t hash;
 
@@ -72,13 +72,70 @@ static void take_dso(struct recorder_scan *scan, const struct perch_mmap_record 
 		dsos->table.seed = perch__hash_seed(dsos);
 	hash = hash_dso(dsos->table.seed, mmap);
 	index = perch__hash_find(&dsos->table, hash, same_dso, dsos->dso, mmap);
-	dso = index == PERCH__HASH_NONE ? add_dso(dsos, mmap, hash) : &dsos->dso[index];
+	return index == PERCH__HASH_NONE ? add_dso(dsos, mmap, hash) : &dsos->dso[index];
+}
+
+static void take_dso(struct recorder_scan *scan, const struct perch_mmap_record *mmap)
+{
+	struct recorder_dsos *dsos = &scan->dsos;
+	struct recorder_dso *dso = find_or_add_dso(dsos, mmap);
+
 	if (!dso)
 		return;
 	dso->pid = mmap->pid;
 	dso->start = mmap->start;
 	dso->end = mmap->start + mmap->length;
 	perch__recorder_pin(&scan->pinned, dsos, (uint32_t)(dso - dsos->dso));
+}
+
+/* Returns its index among those of another thread, or UINT32_MAX without memory. */
+static uint32_t merge_dso(struct recorder_dsos *to, const struct recorder_dso *dso)
+{
+	struct perch_mmap_record mmap = { .filename.text = dso->path,
+					  .build_id_size = dso->build_id_size,
+					  .major = dso->major,
+					  .minor = dso->minor,
+					  .inode = dso->inode,
+					  .inode_generation = dso->inode_generation };
+	struct recorder_dso *found;
+
+	memcpy(mmap.build_id, dso->build_id, dso->build_id_size);
+	found = find_or_add_dso(to, &mmap);
+	if (!found)
+		return UINT32_MAX;
+	if (!found->pid) {
+		found->pid = dso->pid;
+		found->start = dso->start;
+		found->end = dso->end;
+	}
+	return (uint32_t)(found - to->dso);
+}
+
+void perch__recorder_scan_merge(struct recorder_scan *to, struct recorder_scan *from)
+{
+	uint32_t *index = calloc(from->dsos.nr + 1, sizeof(*index));
+
+	for (size_t i = 0; i < from->dsos.nr; i++) {
+		uint32_t added = merge_dso(&to->dsos, &from->dsos.dso[i]);
+
+		if (index)
+			index[i] = added;
+	}
+	if (index)
+		perch__recorder_pinned_move(&to->pinned, &to->dsos, &from->pinned, index);
+	free(index);
+	to->samples += from->samples;
+	to->throttled += from->throttled;
+	to->unwritten_bytes += from->unwritten_bytes;
+	to->unwritten_samples += from->unwritten_samples;
+	if (from->first_time && (!to->first_time || from->first_time < to->first_time))
+		to->first_time = from->first_time;
+	if (from->last_time > to->last_time)
+		to->last_time = from->last_time;
+	/* a file that several of them lack is counted each time */
+	to->missing_files += perch__recorder_ids_missing(&from->ids) + from->missing_files;
+	if (!to->ids.missing[0])
+		memcpy(to->ids.missing, from->ids.missing, sizeof(to->ids.missing));
 }
 
 void perch__recorder_scan_clear(struct recorder_scan *scan)

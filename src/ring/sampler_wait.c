@@ -87,6 +87,20 @@ enum polled {
  * that lost its counter reports it until it is enabled again. An invalid descriptor (POLLNVAL) is
  * treated as one that has hung up. *moved: a ring has another descriptor, which was not polled yet.
  */
+static enum polled ring_after_poll(struct perch_sampler *sampler, size_t i, bool *moved)
+{
+	struct pollfd *polled = &sampler->polls[i];
+
+	sampler->rings[i].failed = polled->fd >= 0 && polled->revents & POLLERR;
+	if (polled->fd >= 0 && polled->revents & (POLLHUP | POLLNVAL)) {
+		poll_other_event(sampler, i);
+		*moved |= polled->fd >= 0;
+	} else if (sampler->rings[i].failed) {
+		return POLLED_ERROR;
+	}
+	return polled->fd >= 0 ? POLLED_OPEN : POLLED_ENDED;
+}
+
 static enum polled after_poll(struct perch_sampler *sampler, bool *moved)
 {
 	enum polled found = POLLED_ENDED;
@@ -94,16 +108,10 @@ static enum polled after_poll(struct perch_sampler *sampler, bool *moved)
 
 	*moved = false;
 	for (size_t i = 0; i < sampler->nr_rings; i++) {
-		struct pollfd *polled = &sampler->polls[i];
+		enum polled ring = ring_after_poll(sampler, i, moved);
 
-		sampler->rings[i].failed = polled->fd >= 0 && polled->revents & POLLERR;
-		if (polled->fd >= 0 && polled->revents & (POLLHUP | POLLNVAL)) {
-			poll_other_event(sampler, i);
-			*moved |= polled->fd >= 0;
-		} else if (sampler->rings[i].failed) {
-			error = true;
-		}
-		if (polled->fd >= 0)
+		error |= ring == POLLED_ERROR;
+		if (ring != POLLED_ENDED)
 			found = POLLED_OPEN;
 	}
 	return error ? POLLED_ERROR : found;
@@ -364,4 +372,42 @@ int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms, struct per
 	return rc < 0 ? perch_error_set(err, -rc, PERCH_ERROR_SYSTEM,
 					"cannot wait for data of the sampler: %s", strerror(-rc))
 		      : rc;
+}
+
+/* Copies what is polled of the rings. Returns the timeout, which is short if one is not polled. */
+static int polls_of(const struct perch_sampler *sampler, const size_t *rings, size_t nr,
+		    struct pollfd *polls, int timeout_ms)
+{
+	for (size_t i = 0; i < nr; i++) {
+		polls[i] = sampler->polls[rings[i]];
+		if (!sampler->rings[rings[i]].failed)
+			continue;
+		polls[i].fd = -1; /* it would be ready each time */
+		if (timeout_ms < 0 || timeout_ms > ERROR_POLL_MS)
+			timeout_ms = ERROR_POLL_MS;
+	}
+	return timeout_ms;
+}
+
+int perch_sampler_wait_rings(struct perch_sampler *sampler, const size_t *rings, size_t nr,
+			     int wake_fd, struct pollfd *polls, int timeout_ms)
+{
+	bool moved = false, open = false;
+	int ready;
+
+	timeout_ms = polls_of(sampler, rings, nr, polls, timeout_ms);
+	polls[nr] = (struct pollfd){ wake_fd, POLLIN, 0 };
+	ready = poll(polls, nr + 1, timeout_ms);
+	if (ready < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (size_t i = 0; i < nr; i++) {
+		if (polls[i].fd >= 0)
+			sampler->polls[rings[i]].revents = polls[i].revents;
+		else if (sampler->rings[rings[i]].failed) /* it is looked at again */
+			sampler->polls[rings[i]].revents = 0;
+		open |= ring_after_poll(sampler, rings[i], &moved) != POLLED_ENDED;
+	}
+	if (!open && !polls[nr].revents)
+		return -ENODATA;
+	return ready > 0;
 }

@@ -51,7 +51,7 @@ def lines_of(text):
     return [line for line in text.splitlines() if not line.startswith(("# cmdline", "# (Tip: ")) and ".data" not in line]
 
 
-def compare(path, compressed2=False, views=VIEWS):
+def compare(path, compressed2=False, views=VIEWS, least=20):
     """All programs print the same of the recording and of its copy."""
     copied = run(COPY, path, "copy.data")
     check(copied.returncode == 0, f"{path}: a copy without compression", copied)
@@ -70,7 +70,7 @@ def compare(path, compressed2=False, views=VIEWS):
             if view[0] == "report":
                 lines, others = sorted(lines), sorted(others)
             different = [(a, b) for a, b in zip(lines, others) if a != b]
-            check(first.returncode == 0 and len(lines) > 20 and lines == others,
+            check(first.returncode == second.returncode and (not first.returncode or not least) and len(lines) >= least and lines == others,
                   f"{path}: {os.path.basename(program)} {view[0]} has the same {len(lines)} lines without compression", first.stderr,
                   second.stderr, str(len(others)), str(different[:3]))
 
@@ -123,12 +123,12 @@ def check_pipe():
 def check_several():
     """Each of several files, and each snapshot, is a stream of its own."""
     for name, options in (("several", ["--switch-output=20K"]), ("snapshot", ["--overwrite", "--switch-output=signal"])):
-        record(f"{name}.data", "-z", "-g", *options, work=["sh", "-c", "for i in $(seq 150); do /bin/true; done"])
+        record(f"{name}.data", "-z", "-g", *options, work=["sh", "-c", "for i in $(seq 50); do /bin/true; done; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"])
         files = sorted(glob.glob(f"{name}.data.2*"))
         check(files, f"{name}: {len(files)} files")
         for path in files[:2] + files[-1:]:
             check(header(path) is not None, f"{name}: a file is compressed")
-            compare(path)
+            compare(path, least=0)      # a short one may have no samples
 
 
 def check_killed():

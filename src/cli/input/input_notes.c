@@ -437,7 +437,8 @@ static void print_missing_data(const struct cli_input *input,
 	if (damage->too_large)
 		cli_note(command,
 			 "%s would decompress to more than 2048 times its size, or needs more than "
-			 "64 times its size in memory: %" PRIu64 " bytes of its data were not read",
+			 "256 times its size in memory: %" PRIu64
+			 " bytes of its data were not read",
 			 path, damage->corrupt_bytes);
 	else if (damage->corrupt_bytes)
 		cli_note(command,

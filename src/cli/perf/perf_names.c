@@ -65,10 +65,7 @@ static const struct {
 static const struct {
 	const char *command, *option, *hint;
 } options[] = {
-	{ "record", "-z", "recordings are not compressed" },
-	{ "record", "--compression-level", "recordings are not compressed" },
 	{ "record", "--aio", "perch record writes large blocks by write(2)" },
-	{ "record", "--threads", "one thread reads all rings" },
 	{ "record", "-S", AUX },
 	{ "record", "--snapshot", AUX },
 	{ "record", "--aux-sample", AUX },

@@ -37,7 +37,8 @@ static int check_output(const struct record_options *options)
 
 	if (exists && S_ISCHR(status.st_mode))
 		return 0; /* /dev/null, for benchmarks */
-	if (exists && !S_ISREG(status.st_mode)) {
+	if (exists && !S_ISREG(status.st_mode) &&
+	    !(S_ISDIR(status.st_mode) && perch_is_recording(output))) {
 		perch_error_set(
 			&err, EINVAL, PERCH_ERROR_FILE, "'%s' is %s, not a regular file", output,
 			S_ISDIR(status.st_mode) ? "a directory" : "a block device, pipe or socket");
@@ -86,10 +87,10 @@ static int prepare_loop(struct record *record)
 	struct perch_sampler *off_cpu = perch_recorder_off_cpu_sampler(record->recorder);
 
 	record->sampler = perch_recorder_sampler(record->recorder);
-	record->sampler_fd = perch_sampler_fd(record->sampler, &record->err);
+	record->recorder_fd = perch_recorder_fd(record->recorder, &record->err);
 	record->off_cpu_fd = off_cpu ? perch_sampler_fd(off_cpu, &record->err) : -1;
-	if (record->sampler_fd < 0 || (off_cpu && record->off_cpu_fd < 0))
-		return record->sampler_fd < 0 ? record->sampler_fd : record->off_cpu_fd;
+	if (record->recorder_fd < 0 || (off_cpu && record->off_cpu_fd < 0))
+		return record->recorder_fd < 0 ? record->recorder_fd : record->off_cpu_fd;
 	return record_block_signals(record);
 }
 

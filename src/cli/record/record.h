@@ -96,6 +96,7 @@ struct record_options {
 	uint64_t max_files;    /* 0 is no limit */
 	int compression_level; /* -z; 0: none */
 	bool compressed2;
+	const char *threads; /* NULL: none */
 	enum perch_recorder_map_ids map_ids;
 	bool off_cpu;
 	uint64_t off_cpu_ns; /* threshold */
@@ -149,7 +150,7 @@ struct record {
 	pid_t without_events; /* a target that has lost its events and runs; 0 if none was seen */
 	struct perch_recorder *recorder;
 	struct perch_sampler *sampler; /* of the recorder */
-	int sampler_fd;		       /* to poll */
+	int recorder_fd;	       /* to poll */
 	int off_cpu_fd;		       /* to poll; -1 without --off-cpu */
 	bool only_overwritten; /* the last file has no samples, because newer records replaced them
 				* all */
@@ -210,6 +211,7 @@ int record_set_call_graph(const struct cli_given *given);
 /* ---- record_writing.c: the same ---- */
 
 int record_set_compression(const struct cli_given *given);
+int record_set_threads(const struct cli_given *given);
 
 /* ---- record_defaults.c ---- */
 

@@ -212,11 +212,11 @@ static bool switch_due(const struct record *record, int *sleep_ms)
 static bool wait_for_data(struct record *record)
 {
 	struct pollfd polls[] = { { record->signals, POLLIN, 0 },
-				  { record->sampler_fd, POLLIN, 0 },
+				  { record->recorder_fd, POLLIN, 0 },
 				  { record->off_cpu_fd, POLLIN, 0 },
 				  { record->channel ? perch_channel_fd(record->channel) : -1,
 				    POLLIN, 0 } };
-	bool no_events = perch_sampler_ended(record->sampler);
+	bool no_events = perch_recorder_ended(record->recorder);
 	bool ended = no_events && !record->options->program_argv;
 	int sleep_ms, nr;
 

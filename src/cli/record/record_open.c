@@ -121,6 +121,7 @@ static void set_output(struct perch_recorder_options *to, const struct record_op
 		to->fd = STDOUT_FILENO;
 	else
 		to->path = options->output;
+	to->threads = options->threads;
 	to->compression_level = options->compression_level;
 	to->compressed2 = options->compressed2;
 	to->several = options->switch_by != RECORD_ONE_FILE || options->timestamp_filename;

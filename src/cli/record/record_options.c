@@ -115,6 +115,9 @@ static const struct cli_option table[] = {
 		.help = "output file (perf.data)"),
 	CLI_ROW(.name = "overwrite", SETS(overwrite),
 		.help = "flight recorder: keep the newest records in the rings, write on request or at the end"),
+	CLI_ROW(.name = "threads", .argument = "WHICH", .set = record_set_threads, .attached = true,
+		.optional = true,
+		.help = "a thread for each cpu (default), core, package or numa, or lists: record to a directory"),
 	CLI_ROW(.letter = 'z', .name = "compression-level", .argument = "LEVEL",
 		.set = record_set_compression, .attached = true, .optional = true,
 		.help = "compress the records: 1 (default, fast) to 22 (small)"),
@@ -236,6 +239,25 @@ static int check_pipe(const struct record_options *options)
 				       "-o -: standard output is a terminal, which cannot show a "
 				       "recording: pipe it to a command, or name a file");
 	return 0;
+}
+
+/* Threads write to a directory, each file of which has the records of the whole time. */
+static int check_threads(const struct record_options *options)
+{
+	const char *other = record_to_pipe(options) ? "-o -"
+			    : options->switch_by    ? "--switch-output"
+			    : options->overwrite    ? "--overwrite"
+			    : options->per_thread   ? "--per-thread"
+			    : options->durable	    ? "--durable"
+			    : options->off_cpu	    ? "--off-cpu"
+						    : NULL;
+
+	if (!options->threads || !other)
+		return 0;
+	return cli_usage_error(options->command,
+			       "--threads (threads that each write a file of one directory) and %s "
+			       "exclude each other: choose one",
+			       other);
 }
 
 static int check_files(const struct record_options *options)
@@ -443,7 +465,7 @@ int record_check(struct record_options *options)
 		options->output = "perf.data";
 	if (!*options->output)
 		return cli_usage_error(options->command, "-o has an empty name: name a file");
-	if (check_pipe(options) || check_files(options))
+	if (check_threads(options) || check_pipe(options) || check_files(options))
 		return CLI_EXIT_USAGE;
 	/* the kernel maps no ring of an inherited event on any CPU */
 	options->no_inherit |= options->per_thread;

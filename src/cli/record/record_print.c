@@ -437,6 +437,23 @@ void record_print_dump(const struct record *record)
 	fputs(" ]\n", stderr);
 }
 
+/* Of a directory, its files. */
+static uint64_t size_of(const char *path)
+{
+	struct stat status = { 0 };
+	uint64_t size = 0;
+	char part[PATH_MAX];
+
+	if (stat(path, &status) || !S_ISDIR(status.st_mode))
+		return (uint64_t)status.st_size;
+	snprintf(part, sizeof(part), "%s/data", path);
+	for (size_t i = 0; !stat(part, &status); i++) {
+		size += (uint64_t)status.st_size;
+		snprintf(part, sizeof(part), "%s/data.%zu", path, i);
+	}
+	return size;
+}
+
 /* As perf does. The file has sections that are not compressed. */
 static void print_ratio(const struct perch_recorder_stats *stats, uint64_t size)
 {
@@ -449,7 +466,7 @@ static void print_ratio(const struct perch_recorder_stats *stats, uint64_t size)
 void record_print_file(const struct record *record)
 {
 	struct perch_recorder_stats stats;
-	struct stat status = { 0 };
+	uint64_t size;
 
 	perch_recorder_get_stats(record->recorder, &stats);
 	if (record_to_pipe(record->options)) {
@@ -460,11 +477,11 @@ void record_print_file(const struct record *record)
 	}
 	if (!stats.path)
 		return;
-	stat(stats.path, &status);
+	size = size_of(stats.path);
 	fputs("[ perch record: Captured and wrote ", stderr);
-	fprintf(stderr, "%.3f MB ", status.st_size / 1024.0 / 1024.0);
+	fprintf(stderr, "%.3f MB ", (double)size / 1024 / 1024);
 	cli_put_clean(stderr, stats.path);
 	if (record->options->compression_level)
-		print_ratio(&stats, (uint64_t)status.st_size);
+		print_ratio(&stats, size);
 	fprintf(stderr, " (%" PRIu64 " samples) ]\n", stats.samples);
 }

@@ -33,3 +33,11 @@ int record_set_compression(const struct cli_given *given)
 			text);
 	return -EINVAL;
 }
+
+int record_set_threads(const struct cli_given *given)
+{
+	struct record_options *options = given->state;
+
+	options->threads = given->negated ? NULL : given->text ? given->text : "cpu";
+	return 0;
+}

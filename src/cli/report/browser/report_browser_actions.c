@@ -276,15 +276,6 @@ static size_t list_events(const struct browser *browser, const char **texts, uns
 	return nr;
 }
 
-/* A recording is a file that begins as one, or the directory of a recorder with threads. */
-static bool is_recording(const char *path)
-{
-	char data[PATH_MAX];
-
-	snprintf(data, sizeof(data), "%s/data", path);
-	return perch_is_recording(path) || perch_is_recording(data);
-}
-
 /* Adds the recordings of the current directory to a list of texts, and their paths, which found
  * has. */
 static size_t list_files(const char **texts, const char **paths, char (*names)[160], size_t most,
@@ -297,7 +288,7 @@ static size_t list_files(const char **texts, const char **paths, char (*names)[1
 	for (size_t i = 0; i < found->gl_pathc && nr < most; i++) {
 		char name[128];
 
-		if (!is_recording(found->gl_pathv[i]))
+		if (!perch_is_recording(found->gl_pathv[i]))
 			continue;
 		perch_clean_text(found->gl_pathv[i], name, sizeof(name));
 		snprintf(names[nr], sizeof(names[nr]), "file %s", name);

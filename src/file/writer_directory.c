@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Directories: "data" is a file with the header and the features, and each thread of a recorder
+ * appends records to a file of its own, "data.N", which has nothing else.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "writer.h"
+
+static bool is_file_of_recording(const char *name)
+{
+	return !strncmp(name, "data", 4) &&
+	       (!name[4] ||
+		(name[4] == '.' && name[5] && !name[5 + strspn(name + 5, "0123456789")]));
+}
+
+/* Calls a function for each file, which may be NULL. Returns false if there is another file, or
+ * none. */
+static bool each_file(const char *path, void (*call)(int directory, const char *name))
+{
+	DIR *directory = opendir(path);
+	const struct dirent *entry;
+	bool any = false, other = false;
+
+	if (!directory)
+		return false;
+	while ((entry = readdir(directory))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (!is_file_of_recording(entry->d_name))
+			other = true;
+		else if (call)
+			call(dirfd(directory), entry->d_name);
+		any = true;
+	}
+	closedir(directory);
+	return any && !other;
+}
+
+bool perch__is_recording_directory(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) && S_ISDIR(status.st_mode) && each_file(path, NULL);
+}
+
+static void remove_file(int directory, const char *name)
+{
+	unlinkat(directory, name, 0);
+}
+
+void perch__remove_recording_directory(const char *path)
+{
+	if (perch__is_recording_directory(path) && each_file(path, remove_file))
+		rmdir(path);
+}
+
+int perch__create_directory(const char *path)
+{
+	int directory, fd, error;
+
+	if (mkdir(path, 0700) < 0)
+		return -1;
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = directory < 0 ? -1
+			   : openat(directory, "data", O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0600);
+	error = errno;
+	if (directory >= 0)
+		close(directory);
+	if (fd < 0)
+		rmdir(path);
+	errno = error;
+	return fd;
+}
+
+int perch_writer_open_part(struct perch_writer **result, struct perch_writer *whole,
+			   struct perch_error *err)
+{
+	struct perch_writer *part;
+	size_t size = strlen(whole->path) + 32;
+
+	*result = NULL;
+	if (!whole->directory)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "%s is not a directory",
+				       whole->path);
+	part = calloc(1, sizeof(*part));
+	if (part)
+		part->path = malloc(size);
+	if (!part || !part->path) {
+		free(part);
+		return perch__writer_no_memory(err);
+	}
+	part->whole = whole;
+	snprintf(part->path, size, "%s/data.%zu", whole->path, whole->nr_parts);
+	part->fd = open(part->path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0600);
+	if (part->fd < 0) {
+		int rc = perch__writer_failed(part, errno, err);
+
+		perch__writer_free(part);
+		return rc;
+	}
+	whole->nr_parts++;
+	*result = part;
+	return 0;
+}
