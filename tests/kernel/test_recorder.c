@@ -103,6 +103,7 @@ static struct content read_file(const char *name)
 static const struct perch_recorder_options own = {
 	.sampler.event.frequency = 2000,
 	.no_kernel = true,
+	.any_cost = true,
 };
 
 static struct perch_recorder *open_recorder(const struct perch_recorder_options *options)

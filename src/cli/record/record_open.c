@@ -2,6 +2,7 @@
 /* Opens the events of `perch record`. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -132,6 +133,14 @@ static void set_output(struct perch_recorder_options *to, const struct record_op
 	to->pin_files = options->output && record_fills_cache(options);
 }
 
+/* Tests of slow emulated machines allow it for all that they run. */
+static bool allows_any_cost(const struct record_options *options)
+{
+	const char *value = getenv("PERCH_ANY_COST");
+
+	return options->any_cost || (value && !strcmp(value, "1"));
+}
+
 /* pid: that of the program. */
 static int try_open(struct perch_recorder **recorder, struct record_plan *plan,
 		    const struct record_options *options, pid_t pid, struct perch_error *err)
@@ -151,7 +160,7 @@ static int try_open(struct perch_recorder **recorder, struct record_plan *plan,
 		.no_kernel = plan->user_only,
 		.no_bpf = options->flag[RECORD_NO_BPF],
 		.no_build_ids = options->no_build_ids,
-		.any_cost = options->any_cost,
+		.any_cost = allows_any_cost(options),
 		.map_ids = options->map_ids,
 		.off_cpu = options->off_cpu,
 		.off_cpu_threshold_ns = options->off_cpu_ns,
