@@ -61,11 +61,12 @@ static int compress_input(struct perch__compressor *compressor, struct perch__po
 	while (size) {
 		size_t left = from->iov->iov_len - from->offset;
 		size_t part = left < size ? left : size;
-		ZSTD_inBuffer in = { (const char *)from->iov->iov_base + from->offset, part, 0 };
+		ZSTD_inBuffer in = { .size = part };
 		ZSTD_EndDirective directive = part == size ? ZSTD_e_flush : ZSTD_e_continue;
 		size_t rc;
 
 		if (part) { /* an empty piece may be NULL */
+			in.src = (const char *)from->iov->iov_base + from->offset;
 			do
 				rc = ZSTD_compressStream2(compressor->zstd, out, &in, directive);
 			while (!ZSTD_isError(rc) &&

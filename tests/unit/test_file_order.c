@@ -7,9 +7,9 @@
 
 static const size_t batches[] = { 1, 3, 50, MOST };
 
+/* Without padding: all bytes are compared. */
 struct delivered {
-	uint32_t type;
-	uint64_t time, offset;
+	uint64_t type, time, offset;
 };
 
 /* Reads all records. Returns their number. */
