@@ -34,6 +34,7 @@ _perch()
 				COMPREPLY+=("${prefix:kept}$rest")
 			done < <(compgen $word -- "$rest")
 			;;
+		:program\ *[!0-9]*) ;; # an index of an array may have commands
 		:program\ *)
 			if declare -F _command_offset > /dev/null; then
 				_command_offset "${at[prefix]}"
@@ -43,7 +44,10 @@ _perch()
 			;;
 		*)
 			line=${line%%$'\t'*}
-			COMPREPLY+=("${line:kept}")
+			# the name of an event may be a command: what a file adds to the word is quoted
+			rest=${line:${#words[-1]}}
+			[[ $rest != *[^[:alnum:]_.,:/=@%+-]* ]] || printf -v rest %q "$rest"
+			COMPREPLY+=("${words[-1]:kept}$rest")
 			;;
 		esac
 	done < <("$perch" help --complete "${words[@]:1}" 2> /dev/null)

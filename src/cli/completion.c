@@ -25,12 +25,13 @@ struct completion {
 	struct cli_option options[CLI_MAX_OPTIONS];
 };
 
-/* Prints a whole word, if the word at the cursor is the beginning of it. */
+/* Prints a whole word, if the word at the cursor is the beginning of it. The scripts would take one
+ * with a colon first, as a file may have it, for a request. */
 static void put_word(const struct completion *completion, const char *word, const char *meaning)
 {
 	const char *typed = completion->word + completion->fixed;
 
-	if (strncmp(word, typed, strlen(typed)))
+	if (strncmp(word, typed, strlen(typed)) || *word == ':')
 		return;
 	printf("%.*s%s", (int)completion->fixed, completion->word, word);
 	if (meaning && *meaning)

@@ -90,10 +90,31 @@ def install(directory):
           "these are the directories that meson installs them to")
 
 
+def write_hostile():
+    """A recording whose names of events are commands for shells and requests to the scripts."""
+    names = [b"x" * 40, b"y" * 40]
+    subprocess.run([PERCH, "record", "-q", "-e", ",".join(f"task-clock/name={name.decode()}/u" for name in names), "-o", "perf.data", "--", "true"],
+                   check=True)
+    with open("perf.data", "rb") as file:
+        data = file.read()
+    for name, text in zip(names, (b":program a[$(touch program)]", b"x$(touch substituted);`touch quoted`")):
+        check(name in data, "the recording has the names")
+        data = data.replace(name, text.ljust(40, b"\0"))
+    with open("perf.data", "wb") as file:
+        file.write(data)
+
+
+def check_hostile(name, complete):
+    words = complete("perch report --switch-on ")
+    check(words == ["x$(touch substituted);`touch quoted`"], f"{name}: the names of events in a file are words", words)
+    check(not set(os.listdir()) & {"program", "substituted", "quoted"}, f"{name}: and no commands", os.listdir())
+
+
 def check_lines(name, complete):
     for line, expected in LINES:
         words = sorted(complete(line))
         check(words == expected, f"{name}: '{line}'", (words, expected))
+    check_hostile(name, complete)
 
 
 def last_words(shell, line):
@@ -118,6 +139,7 @@ def check_bash(directory, environment):
             if line.endswith("program nam") and name == "bash alone":
                 expected = ["nam"]  # only bash-completion has the completions of other programs
             check(sorted(words) == expected, f"{name}: '{line}'", (words, expected))
+        check_hostile(name, lambda line: last_words(shell, line))
         shell.close()
 
 
@@ -180,6 +202,7 @@ def main():
                 file.write("#!/bin/sh\n")
         os.chmod(os.path.join(directory, "bin/shown_program"), 0o755)
         os.chdir(os.path.join(directory, "work"))
+        write_hostile()
         environment = os.environ | {"PATH": directory + "/bin:" + os.environ["PATH"], "HOME": directory, "TERM": "xterm", "LC_ALL": "C.UTF-8",
                                     "XDG_DATA_HOME": directory + "/data", "XDG_CONFIG_HOME": directory + "/config", "COLUMNS": "10000",
                                     "XDG_DATA_DIRS": directory + "/data:" + os.environ.get("XDG_DATA_DIRS", "/usr/local/share:/usr/share"),
