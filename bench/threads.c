@@ -203,7 +203,7 @@ static struct perch_recorder *open_recorder(const char *threads, struct perch_ma
 		.threads = threads,
 	};
 	struct perch_targets targets = { 0 };
-	struct perch_recorder *recorder;
+	struct perch_recorder *recorder = NULL;
 	struct perch_error err;
 
 	if (perch_targets_add_cpus(&targets, NULL, machine, &err) < 0 ||

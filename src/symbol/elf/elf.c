@@ -67,9 +67,11 @@ void perch__elf_close(struct elf_file *file)
 
 int perch__elf_sections(struct elf_file *file)
 {
+	/* section 0, which stands for none, exists in a file without sections, too */
+	static struct perch__elf_section none = { .name = "" };
 	int rc = perch__elf_read_sections(&file->elf);
 
-	file->section = file->elf.section;
+	file->section = file->elf.section ? file->elf.section : &none;
 	file->nr_sections = file->elf.nr_sections;
 	return !rc || rc == -ENOMEM ? rc : -ENOEXEC;
 }
