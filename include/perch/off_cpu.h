@@ -53,7 +53,7 @@ struct perch_off_cpu {
 	uint64_t cgroup;    /**< as of a sample; 0 if unknown */
 	uint32_t state;	    /**< enum perch_off_cpu_state */
 	uint32_t flags;	    /**< enum perch_off_cpu_flag */
-	uint64_t nr;	    /**< entries of the call chain */
+	uint64_t nr;	    /**< entries of the call chain; an empty one has a marker */
 	const void *chain;  /**< the call chain, of 8 bytes each, not aligned; NULL without one */
 	uint64_t reserved[4];
 };

@@ -172,7 +172,8 @@ struct perch_recorder_options {
 	 * sampler of its own counts each context switch of the targets, see
 	 * perch_recorder_off_cpu_sampler(). Where this user may not profile the kernel
 	 * (PERCH_MAY_EXCLUDE_KERNEL), the samples have no call chain. Not with .sampler.overwrite
-	 * and .sampler.event_targets.
+	 * and .sampler.event_targets. The targets must be on all CPUs: a thread that continues on a
+	 * CPU without events, which may have been offline at the open, counts as off the CPU.
 	 */
 	bool off_cpu;
 	/** An interval of at least this time is a sample. Shorter ones are added up by thread,

@@ -303,9 +303,9 @@ static int set_off_cpu(struct perch_recorder *recorder, bool enable, struct perc
 		return 0;
 	rc = enable ? perch_sampler_enable(off_cpu->sampler, err)
 		    : perch_sampler_disable(off_cpu->sampler, err);
-	if (enable)
+	if (enable && !off_cpu->intervals.started)
 		off_cpu->intervals.started = sample_time(recorder);
-	else
+	if (!enable)
 		perch__off_cpu_finish(off_cpu, sample_time(recorder));
 	return rc;
 }

@@ -264,6 +264,11 @@ def check_targets(work):
         tid, _, _, off = threads["sleeps"]
         found = sum(period for thread, _, period in samples if thread == tid)
         check(done.returncode == 0 and ("left out" in done.stderr or found >= off * 0.98 - 2e6), "-a has the program", done, script)
+        # threads that end are no records that were lost
+        threads = "import threading\nfor i in range(300):\n    t = threading.Thread(target=int); t.start(); t.join()"
+        done = subprocess.run([PERCH, "record", "-o", os.path.join(work, "ends.data"), "--off-cpu", "-a", "--", sys.executable, "-c", threads],
+                              capture_output=True, text=True, timeout=limit(60), check=False)
+        check(done.returncode == 0 and "0 records of switches were lost" not in done.stderr, "-a: no interval is missing without a loss", done)
     done = record(work, "--off-cpu=0", "-D", "100", "-k", "monotonic", path="late.data")
     threads = parse_program(done.stdout)
     samples, script = samples_of([PERCH, "script"], os.path.join(work, "late.data"))
@@ -281,7 +286,9 @@ def check_targets(work):
 
 def check_refusals(work):
     for options, text in ((["--off-cpu", "--overwrite"], "exclude each other"), (["--off-cpu=x"], "use a time such as"),
-                          (["--off-cpu=1h"], "use a time such as"), (["--off-cpu", "-a", "-e", "cpu-clock", "-G", "/"], "exclude each other")):
+                          (["--off-cpu=1h"], "use a time such as"), (["--off-cpu", "-a", "-e", "cpu-clock", "-G", "/"], "exclude each other"),
+                          (["--off-cpu", "-b"], "exclude each other"), (["--off-cpu", "-j", "any"], "exclude each other"),
+                          (["--off-cpu", "-C", "0"], "exclude each other")):
         done = record(work, *options)
         check(done.returncode == 2 and text in done.stderr, f"{' '.join(options)} is refused", done)
 

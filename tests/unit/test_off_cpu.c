@@ -323,6 +323,148 @@ static void an_ended_thread_is_removed(void **state)
 	}
 }
 
+/* A thread that nobody waits for has no id when it leaves the CPU for the last time. */
+static void a_dead_thread_has_no_time(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+
+	(void)state;
+	intervals.cpu_wide = true;
+	intervals.started = MS;
+	for (uint32_t tid = 11; tid < 20; tid++) {
+		task(&intervals, PERCH_RECORD_FORK, tid, 10 * MS);
+		come(&intervals, tid, 20 * MS);
+		task(&intervals, PERCH_RECORD_EXIT, tid, 30 * MS);
+		leave(&intervals, UINT32_MAX, 31 * MS, 0x2000);
+	}
+	assert_int_equal(intervals.counts.lost_intervals, 0);
+	perch__off_cpu_end_round(&intervals);
+	assert_int_equal(intervals.nr, 9);
+	leave(&intervals, 100, 1031 * MS, 0x2000);
+	perch__off_cpu_end_round(&intervals);
+	assert_int_equal(intervals.nr, 1);
+	perch__off_cpu_end(&intervals, 1040 * MS);
+	is_one(&intervals, 9 * MS, 0x2000);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* A thread that is preempted between its EXIT record and its last switch. */
+static void an_ending_thread_may_be_preempted(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+
+	(void)state;
+	intervals.cpu_wide = true;
+	intervals.started = MS;
+	come(&intervals, 11, MS);
+	task(&intervals, PERCH_RECORD_EXIT, 11, 10 * MS);
+	sample(&intervals, 11, 11 * MS, 0x2000, NULL, 0);
+	change(&intervals, 11, 11 * MS, true, true);
+	come(&intervals, 11, 19 * MS);
+	leave(&intervals, 11, 20 * MS, 0x2000);
+	assert_int_equal(intervals.nr, 0);
+	perch__off_cpu_end(&intervals, 40 * MS);
+	assert_int_equal(intervals.nr_samples, 0);
+	assert_int_equal(intervals.counts.lost_intervals, 0);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* The stacks of threads that wait have a limit; then samples have call chains without stacks. */
+static void many_stacks_have_a_limit(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS | PERCH_SAMPLE_STACK_USER);
+	static uint64_t stack[4098];
+	struct perch_off_cpu off_cpu;
+	struct perch_record record;
+
+	(void)state;
+	stack[0] = sizeof(stack) - 16;
+	stack[4097] = 100; /* dynamic size */
+	for (uint32_t tid = 100; tid < 4100; tid++) {
+		sample(&intervals, tid, MS, 0x2000, stack, sizeof(stack));
+		change(&intervals, tid, MS, true, false);
+	}
+	assert_true(intervals.copied <= 66u << 20);
+	come(&intervals, 100, 4 * MS);
+	record = finished(&intervals, 0, &off_cpu);
+	assert_int_equal(record.sample.stack_user.size, sizeof(stack) - 16);
+	come(&intervals, 4099, 4 * MS);
+	record = finished(&intervals, 1, &off_cpu);
+	assert_int_equal(record.sample.callchain.nr, 3);
+	assert_int_equal(record.sample.stack_user.size, 0);
+	for (uint32_t tid = 100; tid < 4100; tid++)
+		task(&intervals, PERCH_RECORD_EXIT, tid, 5 * MS);
+	assert_int_equal(intervals.nr, 0);
+	assert_int_equal(intervals.copied, 0);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* A call chain for which a record is too small is shorter. */
+static void a_record_has_a_limit(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+	static uint64_t words[8192];
+	const struct perch_record_header header = { PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL,
+						    8191 * 8 };
+	struct perch_off_cpu off_cpu;
+	struct perch_record record;
+
+	(void)state;
+	memcpy(words, &header, sizeof(header));
+	words[3] = (uint64_t)11 << 32 | PID;
+	words[7] = 8191 - 9; /* entries */
+	words[8190] = 4;
+	assert_int_equal(perch_record_decode(&record, &intervals.layout.parse_info, words,
+					     header.size, NULL),
+			 0);
+	perch__off_cpu_take(&intervals, &record);
+	change(&intervals, 11, 4 * MS, true, false);
+	come(&intervals, 11, 8 * MS);
+	record = finished(&intervals, 0, &off_cpu);
+	assert_in_range(record.sample.callchain.nr, 8000, 8191 - 10);
+	assert_int_equal(off_cpu.nr, 2);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* Records that were lost at the end of a window say nothing of the next. */
+static void a_loss_up_to_the_end_ends_there(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+
+	(void)state;
+	leave(&intervals, 11, 10 * MS, 0x2000);
+	perch__off_cpu_add_loss(&intervals, 11 * MS, UINT64_MAX);
+	perch__off_cpu_end(&intervals, 20 * MS);
+	assert_int_equal(intervals.counts.lost_intervals, 1);
+	leave(&intervals, 11, 30 * MS, 0x2000);
+	come(&intervals, 11, 33 * MS);
+	is_one(&intervals, 3 * MS, 0x2000);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* The sample of a sum, and the raw data, have the cgroup. */
+static void a_sum_has_its_cgroup(void **state)
+{
+	struct off_cpu_intervals intervals = begin(
+		FIELDS | PERCH_SAMPLE_DATA_SRC | PERCH_SAMPLE_CGROUP | PERCH_SAMPLE_CODE_PAGE_SIZE);
+	const uint64_t rest[] = { 1, 4711, 4096 };
+	struct perch_off_cpu off_cpu;
+
+	(void)state;
+	for (uint64_t i = 1; i < 4; i++) {
+		sample(&intervals, 11, i * MS, 0x2000, rest, sizeof(rest));
+		change(&intervals, 11, i * MS, true, false);
+		come(&intervals, 11, i < 3 ? i * MS + 500 : 9 * MS);
+	}
+	perch__off_cpu_end(&intervals, 10 * MS);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(finished(&intervals, i, &off_cpu).sample.cgroup, 4711);
+		assert_int_equal(off_cpu.cgroup, 4711);
+		assert_int_equal(off_cpu.intervals, i ? 2 : 1);
+	}
+	perch__off_cpu_clear(&intervals);
+}
+
 static void what_began_before_is_counted_since_the_start(void **state)
 {
 	struct off_cpu_intervals intervals = begin(FIELDS);
@@ -380,6 +522,8 @@ static void a_thread_without_switches_waits(void **state)
 	assert_int_equal(off_cpu.tid, 11);
 	assert_int_equal(off_cpu.state, PERCH_OFF_CPU_BLOCKED);
 	assert_int_equal(off_cpu.flags, PERCH_OFF_CPU_BEGAN_BEFORE | PERCH_OFF_CPU_NOT_ENDED);
+	/* another process has the id of a thread that was seen */
+	perch__off_cpu_add_waiting(&intervals, PID + 1, 12, 50 * MS);
 	/* once */
 	perch__off_cpu_end(&intervals, 50 * MS);
 	perch__off_cpu_add_waiting(&intervals, PID, 11, 90 * MS);
@@ -404,6 +548,8 @@ static void switches_without_stacks_have_times(void **state)
 	assert_int_equal(record.sample.time, 8 * MS);
 	assert_int_equal(record.sample.callchain.nr, 0);
 	assert_int_equal(record.sample.stack_user.size, 0);
+	/* perf would take the word after the cgroup for the address */
+	assert_int_equal(off_cpu.nr, 1);
 	perch__off_cpu_clear(&intervals);
 }
 
@@ -527,6 +673,12 @@ int main(void)
 		cmocka_unit_test(a_missing_switch_is_counted),
 		cmocka_unit_test(a_new_thread_was_not_off_the_cpu),
 		cmocka_unit_test(an_ended_thread_is_removed),
+		cmocka_unit_test(a_dead_thread_has_no_time),
+		cmocka_unit_test(an_ending_thread_may_be_preempted),
+		cmocka_unit_test(many_stacks_have_a_limit),
+		cmocka_unit_test(a_record_has_a_limit),
+		cmocka_unit_test(a_loss_up_to_the_end_ends_there),
+		cmocka_unit_test(a_sum_has_its_cgroup),
 		cmocka_unit_test(what_began_before_is_counted_since_the_start),
 		cmocka_unit_test(the_end_ends_what_is_left),
 		cmocka_unit_test(a_thread_without_switches_waits),

@@ -426,6 +426,15 @@ static int check_off_cpu(struct record_options *options)
 		return cli_usage_error(options->command,
 				       "-G and --off-cpu exclude each other: record the processes "
 				       "of the cgroup with -p");
+	if (options->target.cpu_list)
+		return cli_usage_error(options->command,
+				       "-C and --off-cpu exclude each other: a thread that "
+				       "continues on another CPU would count as off the CPU; use "
+				       "-a");
+	if (options->branches)
+		return cli_usage_error(options->command,
+				       "-b, -j and --off-cpu exclude each other: context switches "
+				       "have no branches");
 	if (options->call_graph == PERCH_CALL_GRAPH_UNSET) {
 		options->call_graph = options->default_mode;
 		options->stack_bytes = options->default_stack_bytes;

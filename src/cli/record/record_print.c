@@ -287,6 +287,11 @@ static void print_off_cpu(const struct record *record)
 			 " records of switches were lost meanwhile; use larger rings (-m)",
 			 off.uncertain, cli_word(off.uncertain, "interval is", "intervals are"),
 			 (double)off.uncertain_ns / 1e9, off.lost);
+	else if (off.lost)
+		cli_note(options->command,
+			 "%" PRIu64 " records of switches were lost: the off-CPU time lacks "
+			 "intervals; use larger rings (-m)",
+			 off.lost);
 	if (off.dropped)
 		cli_note(options->command,
 			 "%" PRIu64 " %s of %.6f s left out of the off-CPU time: memory was short",

@@ -11,6 +11,8 @@
 #define MAX_SUMS      4096
 #define MAX_SUM_BYTES (4u << 20)
 #define SUM_NS	      1000000000u
+#define MAX_COPIES    (64u << 20)
+#define ENDED_NS      1000000000u
 
 /* ---- threads ---- */
 
@@ -58,6 +60,7 @@ static void remove_thread(struct off_cpu_intervals *intervals, struct off_cpu_th
 
 	last = (uint32_t)(moved - intervals->thread);
 	perch__hash_remove(&intervals->table, hash_thread(intervals, thread->tid), index);
+	intervals->copied -= thread->capacity;
 	free(thread->sample);
 	if (index != last) {
 		perch__hash_move(&intervals->table, hash_thread(intervals, moved->tid), last,
@@ -65,6 +68,18 @@ static void remove_thread(struct off_cpu_intervals *intervals, struct off_cpu_th
 		*thread = *moved;
 	}
 	intervals->nr--;
+}
+
+/* The last switch of a thread that nobody waits for has no thread id any more. */
+static void remove_ended(struct off_cpu_intervals *intervals)
+{
+	for (size_t i = intervals->nr; i-- > 0;) {
+		struct off_cpu_thread *thread = &intervals->thread[i];
+
+		if (thread->ended && intervals->now - thread->out >= ENDED_NS)
+			remove_thread(intervals, thread);
+	}
+	intervals->swept = intervals->now;
 }
 
 /* ---- samples ---- */
@@ -275,12 +290,14 @@ static void take_switch(struct off_cpu_intervals *intervals, const struct perch_
 		drop(intervals, !change->out, 0);
 		return;
 	}
-	if (!change->out) {
-		come_in(intervals, thread, record->sample_id.time);
+	if (thread->ended) {
+		/* a thread that is preempted on its way to the last switch comes back once more */
+		if (change->out && !change->preempt)
+			remove_thread(intervals, thread);
 		return;
 	}
-	if (thread->ended) {
-		remove_thread(intervals, thread);
+	if (!change->out) {
+		come_in(intervals, thread, record->sample_id.time);
 		return;
 	}
 	intervals->counts.lost_intervals += thread->position == OFF_CPU_OFF;
@@ -294,15 +311,24 @@ static void take_sample(struct off_cpu_intervals *intervals, const struct perch_
 {
 	struct off_cpu_thread *thread =
 		get_thread(intervals, record->sample.pid, record->sample.tid);
+	struct off_cpu_switch last = perch__off_cpu_switch(&intervals->layout, record);
+	size_t before;
+	int rc;
 
-	if (!thread)
+	if (!thread || thread->ended)
 		return;
 	thread->last.bytes = NULL;
-	if (PERCH__ARRAY_RESERVE(thread->sample, thread->capacity, record->size))
+	before = thread->capacity;
+	/* the stacks of 100,000 threads that wait would take a gigabyte */
+	if (before < last.size && intervals->copied + last.size > MAX_COPIES)
+		last.size = last.rest;
+	rc = PERCH__ARRAY_RESERVE(thread->sample, thread->capacity, last.size);
+	intervals->copied += thread->capacity - before;
+	if (rc)
 		return;
-	memcpy(thread->sample, record->bytes, record->size);
-	thread->last = perch__off_cpu_switch(&intervals->layout, record);
-	thread->last.bytes = thread->sample;
+	memcpy(thread->sample, record->bytes, last.size);
+	last.bytes = thread->sample;
+	thread->last = last;
 }
 
 static void take_fork(struct off_cpu_intervals *intervals, const struct perch_task_record *task)
@@ -325,6 +351,8 @@ static void take_exit(struct off_cpu_intervals *intervals, const struct perch_ta
 	if (!thread)
 		return;
 	thread->ended = true;
+	thread->out = intervals->now;
+	thread->last.bytes = NULL;
 	if (!intervals->cpu_wide)
 		remove_thread(intervals, thread);
 }
@@ -337,8 +365,8 @@ void perch__off_cpu_take(struct off_cpu_intervals *intervals, const struct perch
 		take_fork(intervals, &record->task);
 	else if (record->type == PERCH_RECORD_EXIT)
 		take_exit(intervals, &record->task);
-	else if (!record->sample_id.tid)
-		return; /* the idle task of a CPU, which has no off-CPU time */
+	else if (!record->sample_id.tid || record->sample_id.tid == UINT32_MAX)
+		return; /* the idle task of a CPU, which has no off-CPU time, or a dead task */
 	else if (record->type == PERCH_RECORD_SAMPLE)
 		take_sample(intervals, record);
 	else if (record->type == PERCH_RECORD_SWITCH ||
@@ -350,6 +378,8 @@ void perch__off_cpu_end_round(struct off_cpu_intervals *intervals)
 {
 	if (intervals->nr_sums && intervals->now - intervals->oldest_sum >= SUM_NS)
 		end_sums(intervals);
+	if (intervals->now - intervals->swept >= ENDED_NS)
+		remove_ended(intervals);
 }
 
 void perch__off_cpu_add_waiting(struct off_cpu_intervals *intervals, uint32_t pid, uint32_t tid,
@@ -359,6 +389,8 @@ void perch__off_cpu_add_waiting(struct off_cpu_intervals *intervals, uint32_t pi
 
 	if (!thread || thread->position != OFF_CPU_UNSEEN || !intervals->started)
 		return;
+	if (thread->pid != pid)
+		return; /* it has ended, and another process has its id */
 	if (time > intervals->now)
 		intervals->now = time;
 	thread->out = intervals->started;
@@ -381,6 +413,9 @@ void perch__off_cpu_end(struct off_cpu_intervals *intervals, uint64_t time)
 	}
 	intervals->started = 0; /* unknown until the events are enabled again */
 	end_sums(intervals);
+	for (size_t i = 0; i < intervals->nr_losses; i++)
+		if (intervals->loss[i].to > intervals->now)
+			intervals->loss[i].to = intervals->now;
 }
 
 void perch__off_cpu_clear(struct off_cpu_intervals *intervals)

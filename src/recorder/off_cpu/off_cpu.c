@@ -46,13 +46,14 @@ static int open_event(struct recorder_off_cpu *off_cpu, const char *name,
  * would be full after 13 ms. They are larger if this process may lock any memory; all of them
  * together have a limit.
  */
-static size_t ring_pages(struct perch_machine *machine)
+static size_t ring_pages(const struct perch_sampler_options *options)
 {
+	struct perch_machine *machine = options->event.machine;
 	size_t pages = RING_BYTES / (size_t)sysconf(_SC_PAGESIZE);
 	const struct perch_cpus *cpus;
 	uint64_t capabilities;
 
-	if (perch_machine_capabilities(machine, &capabilities, NULL) < 0 ||
+	if (options->per_thread || perch_machine_capabilities(machine, &capabilities, NULL) < 0 ||
 	    !(capabilities >> PERCH_CAP_IPC_LOCK & 1) ||
 	    perch_machine_cpus(machine, &cpus, NULL) < 0 || cpus->nr * RING_BYTES > ALL_RINGS_BYTES)
 		return 0;
@@ -74,7 +75,7 @@ static int open_sampler(struct recorder_off_cpu *off_cpu, const struct perch_att
 	own.event.read &= PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
 	own.tracking_event = false;
 	if (!own.ring_pages)
-		own.ring_pages = ring_pages(options->event.machine);
+		own.ring_pages = ring_pages(options);
 	/* a switch occurs in the kernel: only its call chain can leave the kernel out */
 	own.event.exclude_callchain_kernel |= own.event.exclude_kernel;
 	own.event.exclude_kernel = 0;
@@ -181,6 +182,8 @@ static void find_losses(struct recorder_off_cpu *off_cpu)
 
 		for (size_t at = 0; at < bytes; at += header->size) {
 			header = (const void *)recorder_byte_at(pieces, at);
+			if (header->size < sizeof(*header) || header->size > bytes - at)
+				break; /* another program changed the memory */
 			if (header->type == PERCH_RECORD_LOST)
 				add_loss_once(intervals,
 					      before == SIZE_MAX
@@ -263,8 +266,9 @@ void perch__off_cpu_finish(struct recorder_off_cpu *off_cpu, uint64_t end)
 	take_round(off_cpu, true);
 	perch_sampler_get_stats(off_cpu->sampler, &stats);
 	off_cpu->lost = count_lost(off_cpu);
-	if (off_cpu->lost > stats.lost)
+	if (off_cpu->lost > stats.lost + off_cpu->unseen)
 		perch__off_cpu_add_loss(intervals, intervals->now, UINT64_MAX);
+	off_cpu->unseen = off_cpu->lost - stats.lost;
 	add_all_waiting(off_cpu, end);
 	perch__off_cpu_end(intervals, end);
 }

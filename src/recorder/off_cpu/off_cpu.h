@@ -27,7 +27,8 @@ struct off_cpu_switch {
 	const char *bytes; /* NULL: none; then the fields are zeros */
 	size_t size;
 	size_t chain; /* offset of the call chain, which begins with its number of entries */
-	size_t rest;  /* offset of what follows the raw data */
+	size_t rest;  /* offset of what follows the raw data; .size: it was left out */
+	uint64_t cgroup;
 };
 
 /* Where the fields are, for both events. */
@@ -37,6 +38,7 @@ struct off_cpu_layout {
 	size_t tid, time, period; /* offsets in a sample */
 	size_t ids[2];		  /* offsets of ID and IDENTIFIER; 0: none */
 	size_t rest_words;	  /* words after the raw data, if all their fields are empty */
+	size_t cgroup_word;	  /* the one of them that is the cgroup; SIZE_MAX: none */
 };
 
 struct off_cpu_bytes {
@@ -75,7 +77,7 @@ struct off_cpu_thread {
 	enum off_cpu_position position;
 	bool ended; /* it has yet to leave the CPU */
 	uint32_t state;
-	uint64_t out; /* when it left the CPU */
+	uint64_t out; /* when it left the CPU, or ended */
 	char *sample; /* a copy of its last switch */
 	size_t capacity;
 	struct off_cpu_switch last; /* points into the copy */
@@ -116,6 +118,8 @@ struct off_cpu_intervals {
 	struct off_cpu_thread *thread;
 	size_t nr, capacity;
 	struct perch__hash_table table;
+	size_t copied;	/* bytes of the copies of the threads' last switches */
+	uint64_t swept; /* when ended threads were removed */
 	struct off_cpu_sum *sum;
 	size_t nr_sums, sums_capacity;
 	struct perch__hash_table sums;
@@ -130,7 +134,7 @@ struct off_cpu_intervals {
 
 /* Takes a record; they come in the order of time. */
 void perch__off_cpu_take(struct off_cpu_intervals *intervals, const struct perch_record *record);
-/* An interval that overlaps (from, to] is counted separately. */
+/* An interval that overlaps (from, to] is counted separately. UINT64_MAX: up to the end. */
 void perch__off_cpu_add_loss(struct off_cpu_intervals *intervals, uint64_t from, uint64_t to);
 /* Call this when some records were taken: sums that are old become samples. */
 void perch__off_cpu_end_round(struct off_cpu_intervals *intervals);
@@ -145,9 +149,10 @@ void perch__off_cpu_clear(struct off_cpu_intervals *intervals);
 
 struct recorder_off_cpu {
 	struct perch_sampler *sampler;
-	bool stacks;   /* the kernel lets this user have them */
-	bool taken;    /* the caller has the finished samples */
-	uint64_t lost; /* records, at the end */
+	bool stacks;	 /* the kernel lets this user have them */
+	bool taken;	 /* the caller has the finished samples */
+	uint64_t lost;	 /* records, at the end */
+	uint64_t unseen; /* among them: without a LOST record */
 	const struct perch_machine *machine;
 	uint32_t *tids; /* of the targets */
 	size_t nr_tids;

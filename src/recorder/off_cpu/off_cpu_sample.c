@@ -23,6 +23,8 @@ static const uint64_t fixed[] = {
 	 PERCH_SAMPLE_CGROUP | PERCH_SAMPLE_DATA_PAGE_SIZE | PERCH_SAMPLE_CODE_PAGE_SIZE | \
 	 PERCH_SAMPLE_AUX)
 
+#define AFTER_CGROUP (PERCH_SAMPLE_DATA_PAGE_SIZE | PERCH_SAMPLE_CODE_PAGE_SIZE | PERCH_SAMPLE_AUX)
+
 #define NEEDED                                                                           \
 	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_RAW | \
 	 PERCH_SAMPLE_CALLCHAIN)
@@ -51,6 +53,10 @@ bool perch__off_cpu_layout_init(struct off_cpu_layout *layout, const struct perc
 	layout->ids[0] = offset_of(type, PERCH_SAMPLE_ID);
 	layout->ids[1] = offset_of(type, PERCH_SAMPLE_IDENTIFIER);
 	layout->rest_words = (size_t)__builtin_popcountll(type & REST);
+	layout->cgroup_word =
+		type & PERCH_SAMPLE_CGROUP
+			? layout->rest_words - 1 - (size_t)__builtin_popcountll(type & AFTER_CGROUP)
+			: SIZE_MAX;
 	if (type & PERCH_SAMPLE_BRANCH_STACK &&
 	    attr->branch_sample_type & PERCH_SAMPLE_BRANCH_HW_INDEX)
 		layout->rest_words++;
@@ -68,7 +74,8 @@ struct off_cpu_switch perch__off_cpu_switch(const struct off_cpu_layout *layout,
 	const struct perch_sample *sample = &record->sample;
 	struct off_cpu_switch found = { .bytes = record->bytes,
 					.size = record->size,
-					.chain = chain_offset(layout) };
+					.chain = chain_offset(layout),
+					.cgroup = sample->cgroup };
 
 	/* the decoder has checked all of this against the end of the record */
 	found.rest = found.chain + WORD + sample->callchain.nr * WORD;
@@ -95,27 +102,91 @@ static void put(char **at, const void *bytes, size_t size)
 	*at += size;
 }
 
-/* Writes the raw data, whose size is such that the next field is aligned, as the kernel does. */
-static void put_raw(char **at, uint32_t size, const uint64_t *chain, uint64_t nr,
-		    const struct perch_off_cpu *interval)
-{
-	const struct off_cpu_head head = { interval->pid, interval->tid, interval->ns, nr };
-	const struct off_cpu_tail tail = { interval->state, interval->flags, interval->intervals,
-					   interval->start };
-	const uint32_t padding = 0;
-
-	put(at, &size, sizeof(size));
-	put(at, &head, sizeof(head));
-	put(at, chain, nr * WORD);
-	put(at, &interval->cgroup, sizeof(interval->cgroup));
-	put(at, &tail, sizeof(tail));
-	put(at, &padding, sizeof(padding));
-}
-
 static void set(char *bytes, size_t offset, const void *value, size_t size)
 {
 	if (offset)
 		memcpy(bytes + offset, value, size);
+}
+
+/* The parts of a sample that differ in size. */
+struct parts {
+	uint64_t nr, raw_nr; /* entries of the call chain, and of its copy in the raw data */
+	size_t rest;
+	bool keeps_rest;
+};
+
+static size_t raw_size(const struct parts *parts)
+{
+	return sizeof(struct off_cpu_head) + parts->raw_nr * WORD + WORD +
+	       sizeof(struct off_cpu_tail) + sizeof(uint32_t);
+}
+
+static size_t size_of(const struct off_cpu_layout *layout, const struct parts *parts)
+{
+	return chain_offset(layout) + WORD + parts->nr * WORD + sizeof(uint32_t) + raw_size(parts) +
+	       parts->rest;
+}
+
+/*
+ * Chooses the parts, which have 65,535 bytes at most. With the large copy of a stack the call chain
+ * is there once. perf takes the address of the sample from the second entry of the raw data's.
+ */
+static struct parts choose_parts(const struct off_cpu_layout *layout,
+				 const struct off_cpu_switch *from, bool only_chain)
+{
+	struct parts parts = { .rest = layout->rest_words * WORD };
+	uint64_t few;
+	size_t size;
+
+	perch__off_cpu_chain(from, &parts.nr);
+	parts.raw_nr = parts.nr ? parts.nr : 1;
+	few = parts.raw_nr < 2 ? parts.raw_nr : 2;
+	parts.keeps_rest = from->bytes && !only_chain && from->size > from->rest;
+	if (parts.keeps_rest)
+		parts.rest = from->size - from->rest;
+	for (int i = 0; i < 2 && size_of(layout, &parts) > UINT16_MAX; i++)
+		parts.raw_nr = i ? 0 : few;
+	if (size_of(layout, &parts) > UINT16_MAX) {
+		parts.raw_nr = few;
+		parts.rest = layout->rest_words * WORD;
+		parts.keeps_rest = false;
+	}
+	size = size_of(layout, &parts);
+	if (size > UINT16_MAX)
+		parts.nr -= (size - UINT16_MAX + WORD - 1) / WORD;
+	return parts;
+}
+
+/* Writes the raw data, whose size is such that the next field is aligned, as the kernel does. */
+static void put_raw(char **at, const struct parts *parts, const uint64_t *chain,
+		    const struct perch_off_cpu *interval, uint64_t cgroup)
+{
+	const struct off_cpu_head head = { interval->pid, interval->tid, interval->ns,
+					   parts->raw_nr };
+	const struct off_cpu_tail tail = { interval->state, interval->flags, interval->intervals,
+					   interval->start };
+	/* the chain of perf's samples without one: perf reads an entry after the marker */
+	static const uint64_t empty[1] = { PERCH_CONTEXT_USER };
+	const uint32_t padding = 0, size = (uint32_t)raw_size(parts);
+
+	put(at, &size, sizeof(size));
+	put(at, &head, sizeof(head));
+	put(at, parts->nr ? chain : empty, parts->raw_nr * WORD);
+	put(at, &cgroup, sizeof(cgroup));
+	put(at, &tail, sizeof(tail));
+	put(at, &padding, sizeof(padding));
+}
+
+static void put_rest(char *at, const struct off_cpu_layout *layout,
+		     const struct off_cpu_switch *from, const struct parts *parts)
+{
+	if (parts->keeps_rest) {
+		memcpy(at, from->bytes + from->rest, parts->rest);
+		return;
+	}
+	memset(at, 0, parts->rest);
+	if (layout->cgroup_word != SIZE_MAX)
+		memcpy(at + layout->cgroup_word * WORD, &from->cgroup, WORD);
 }
 
 int perch__off_cpu_append(const struct off_cpu_layout *layout, struct off_cpu_bytes *to,
@@ -124,27 +195,13 @@ int perch__off_cpu_append(const struct off_cpu_layout *layout, struct off_cpu_by
 {
 	struct perch_record_header header = { PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL, 0 };
 	const uint32_t task[2] = { interval->pid, interval->tid };
-	size_t fixed_size = chain_offset(layout), rest = layout->rest_words * WORD, size, raw;
-	bool keeps_rest = from->bytes && !only_chain;
+	const struct parts parts = choose_parts(layout, from, only_chain);
+	size_t fixed_size = chain_offset(layout), size = size_of(layout, &parts);
 	const uint64_t *chain;
-	uint64_t nr, raw_nr;
+	uint64_t nr;
 	char *start, *at;
 
 	chain = perch__off_cpu_chain(from, &nr);
-	if (keeps_rest)
-		rest = from->size - from->rest;
-	raw_nr = nr;
-	raw = sizeof(struct off_cpu_head) + WORD + sizeof(struct off_cpu_tail) + 4;
-	size = fixed_size + WORD + nr * WORD + 4 + raw + raw_nr * WORD + rest;
-	if (size > UINT16_MAX) { /* the large copy of a stack: the call chain is there once */
-		size -= raw_nr * WORD;
-		raw_nr = 0;
-	}
-	if (size > UINT16_MAX) {
-		size -= rest - layout->rest_words * WORD;
-		rest = layout->rest_words * WORD;
-		keeps_rest = false;
-	}
 	if (PERCH__ARRAY_RESERVE(to->bytes, to->capacity, to->used + size))
 		return -ENOMEM;
 	start = at = to->bytes + to->used;
@@ -155,12 +212,10 @@ int perch__off_cpu_append(const struct off_cpu_layout *layout, struct off_cpu_by
 	at = start + fixed_size;
 	header.size = (uint16_t)size;
 	memcpy(start, &header, sizeof(header));
-	put(&at, &nr, WORD);
-	put(&at, chain, nr * WORD);
-	put_raw(&at, (uint32_t)(raw + raw_nr * WORD), chain, raw_nr, interval);
-	memset(at, 0, rest);
-	if (keeps_rest)
-		memcpy(at, from->bytes + from->rest, rest);
+	put(&at, &parts.nr, WORD);
+	put(&at, chain, parts.nr * WORD);
+	put_raw(&at, &parts, chain, interval, from->bytes ? from->cgroup : 0);
+	put_rest(at, layout, from, &parts);
 	set(start, layout->tid, task, sizeof(task));
 	set(start, layout->time, &time, WORD);
 	set(start, layout->period, &interval->ns, WORD);
