@@ -7,21 +7,26 @@
 #include <perch/profile.h>
 
 #include "base/array.h"
+#include "base/hash_table.h"
 
 struct block {
+	uint32_t event, last; /* last: number of the address of the last instruction */
+	uint32_t next;	      /* index + 1 of the block of the event before it; 0: none */
 	uint64_t start;
 	uint64_t count, cycles;
 };
 
-/* By the number of the address of the last instruction. */
 struct event_blocks {
-	struct block *block;
-	size_t nr;
+	uint32_t first; /* index + 1; 0: none */
+	uint32_t nr;
 };
 
 struct perch_blocks {
 	struct perch_processes *processes;
 	struct perch_addresses *addresses;
+	struct block *block;
+	size_t nr, capacity;
+	struct perch__hash_table by_last; /* event and last -> block */
 	struct event_blocks *event;
 	size_t nr_events;
 	uint64_t total; /* cycles of all branches */
@@ -42,6 +47,7 @@ int perch_blocks_new(struct perch_blocks **blocks, struct perch_processes *proce
 	if (!new)
 		return no_memory(err);
 	new->processes = processes;
+	new->by_last.seed = perch__hash_seed(new);
 	if (perch_addresses_new(&new->addresses, processes, symbols, err)) {
 		free(new);
 		return -ENOMEM;
@@ -54,8 +60,8 @@ void perch_blocks_free(struct perch_blocks *blocks)
 {
 	if (!blocks)
 		return;
-	for (size_t i = 0; i < blocks->nr_events; i++)
-		free(blocks->event[i].block);
+	free(blocks->block);
+	perch__hash_clear(&blocks->by_last);
 	free(blocks->event);
 	free(blocks->rows);
 	perch_addresses_free(blocks->addresses);
@@ -64,17 +70,33 @@ void perch_blocks_free(struct perch_blocks *blocks)
 
 /* ---- counting ---- */
 
-/* Returns the block that ends at an address, or NULL if out of memory. */
-static struct block *block_at(struct perch_blocks *blocks, uint32_t event, uint32_t number)
+static bool same_end(const void *items, uint32_t index, const void *key)
 {
+	const struct block *block = &((const struct block *)items)[index], *wanted = key;
+
+	return block->event == wanted->event && block->last == wanted->last;
+}
+
+/* Returns the block that ends at an address, or NULL if out of memory. */
+static struct block *block_at(struct perch_blocks *blocks, uint32_t event, uint32_t last)
+{
+	const struct block wanted = { .event = event, .last = last };
+	uint64_t hash = perch__hash_pair(blocks->by_last.seed, event, last);
+	uint32_t found = perch__hash_find(&blocks->by_last, hash, same_end, blocks->block, &wanted);
 	struct event_blocks *of;
 
-	if (PERCH__ARRAY_RESERVE_ZEROED(blocks->event, blocks->nr_events, (size_t)event + 1))
+	if (found != PERCH__HASH_NONE)
+		return &blocks->block[found];
+	if (PERCH__ARRAY_RESERVE_ZEROED(blocks->event, blocks->nr_events, (size_t)event + 1) ||
+	    PERCH__ARRAY_RESERVE(blocks->block, blocks->capacity, blocks->nr + 1) ||
+	    perch__hash_add(&blocks->by_last, hash, blocks->nr))
 		return NULL;
 	of = &blocks->event[event];
-	if (PERCH__ARRAY_RESERVE_ZEROED(of->block, of->nr, (size_t)number + 1))
-		return NULL;
-	return &of->block[number];
+	blocks->block[blocks->nr] = wanted;
+	blocks->block[blocks->nr].next = of->first;
+	of->first = (uint32_t)++blocks->nr;
+	of->nr++;
+	return &blocks->block[blocks->nr - 1];
 }
 
 /* Finds an address of a branch, which has the sample's mode unless it is in the other half. */
@@ -185,16 +207,14 @@ int perch_blocks_rows(struct perch_blocks *blocks, unsigned event, const struct 
 
 	free(blocks->rows);
 	*nr = 0;
-	*rows = blocks->rows = calloc(of->nr + 1, sizeof(*blocks->rows));
+	*rows = blocks->rows = calloc((size_t)of->nr + 1, sizeof(*blocks->rows));
 	if (!blocks->rows)
 		return no_memory(err);
-	for (size_t i = 0; i < of->nr; i++) {
-		const struct block *block = &of->block[i];
-		const struct perch_address *last;
+	for (uint32_t i = of->first; i; i = blocks->block[i - 1].next) {
+		const struct block *block = &blocks->block[i - 1];
+		const struct perch_address *last =
+			perch_addresses_at(blocks->addresses, block->last);
 
-		if (!block->count)
-			continue;
-		last = perch_addresses_at(blocks->addresses, (uint32_t)i);
 		blocks->rows[(*nr)++] = (struct perch_block){
 			.dso = last->dso,
 			.symbol = last->symbol,
@@ -202,7 +222,7 @@ int perch_blocks_rows(struct perch_blocks *blocks, unsigned event, const struct 
 			.end = last->offset,
 			.count = block->count,
 			.cycles = block->cycles,
-			.reserved = { i }, /* the order of equal blocks */
+			.reserved = { block->last }, /* the order of equal blocks */
 		};
 	}
 	qsort(blocks->rows, *nr, sizeof(*blocks->rows), compare_blocks);

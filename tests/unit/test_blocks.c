@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <perch/blocks.h>
@@ -157,6 +158,28 @@ static void ignores_branches_without_cycles_or_names(void **state)
 	assert_int_equal(perch_blocks_total(f->blocks), 3);
 }
 
+/* Memory grows with the blocks, not with the events times the addresses: that would be 2.4 GB. */
+static void needs_memory_for_blocks_alone(void **state)
+{
+	enum { MANY = 10000 };
+	const struct perch_branch_entry named = { .from = first + 12, .to = first, .cycles = 2 };
+	struct perch_branch_entry *nameless = calloc(MANY, sizeof(*nameless));
+	struct fixture *f = *state;
+	struct rusage usage;
+
+	assert_non_null(nameless);
+	for (unsigned i = 0; i < MANY; i++)
+		nameless[i] = (struct perch_branch_entry){ .from = 16 + i, .to = 16, .cycles = 1 };
+	add(f, 0, ANY, nameless, MANY);
+	free(nameless);
+	for (unsigned event = 0; event < MANY; event++)
+		add(f, (uint16_t)event, ANY, &named, 1);
+	assert_int_equal(rows_of(f, MANY - 1), 1);
+	assert_int_equal(f->rows[0].cycles, 2);
+	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+	assert_true(usage.ru_maxrss < 1 << 20); /* KiB */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +188,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(needs_all_branches, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ignores_branches_without_cycles_or_names, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(needs_memory_for_blocks_alone, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
