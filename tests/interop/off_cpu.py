@@ -6,6 +6,8 @@ waits for; perf reads the samples; an ordinary user gets them as far as kernel.p
 PERF names the perf to compare with (perf). KEEP=DIR keeps the files there.
 """
 import collections
+import gzip
+import json
 import os
 import re
 import shutil
@@ -240,6 +242,17 @@ def check_perf(work):
     check(ours and sorted(ours) == sorted(theirs), f"perf has the same {len(ours)} samples", first, second)
 
 
+def check_export(work):
+    """The period of the attr is no time between samples."""
+    profile = os.path.join(work, "firefox.json.gz")
+    done = subprocess.run([PERCH, "export", "-i", os.path.join(work, "data"), "-F", "firefox", "-e", "offcpu-time", "-o", profile], capture_output=True,
+                          text=True, check=False)
+    check(done.returncode == 0, "exports off-CPU time", done)
+    with gzip.open(profile, "rt", encoding="utf-8") as file:
+        meta = json.load(file)["meta"]
+    check(meta["interval"] == 1, "samples of off-CPU time have no interval: 1 ms is the default of the Firefox Profiler", meta)
+
+
 def check_targets(work):
     """Processes that run already, all CPUs, and a delay. What a target did before the start is not known, but that it did not run."""
     sleeper = subprocess.Popen(["sh", "-c", "sleep 0.7; sleep 100"])
@@ -336,6 +349,7 @@ def main():
         check_each(work)
         check_chains(work, check_sums(work))
         check_perf(work)
+        check_export(work)
         check_targets(work)
         check_user(work)
         if "KEEP" in os.environ:

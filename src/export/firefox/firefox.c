@@ -178,7 +178,10 @@ static uint64_t interval_of(const struct firefox *firefox)
 	attr = &event->attr;
 	if (attr->freq)
 		return attr->sample_freq ? NS_PER_S / attr->sample_freq : NS_PER_MS;
-	return perch__export_unit(event)[0] == 'n' ? attr->sample_period : NS_PER_MS;
+	/* a sample of off-CPU time has its own */
+	return perch__export_unit(event)[0] == 'n' && !perch__export_is_off_cpu(event)
+		       ? attr->sample_period
+		       : NS_PER_MS;
 }
 
 static void put_text_feature(struct firefox *firefox, const char *name, enum perch_feature feature)
