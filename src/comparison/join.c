@@ -34,6 +34,8 @@ static int add_row(struct perch_comparison *comparison, uint64_t hash, const str
 	memset(&comparison->sum[row * comparison->options.nr_profiles], 0,
 	       comparison->options.nr_profiles * sizeof(*comparison->sum));
 	comparison->nr_rows++;
+	free(comparison->first_of_row); /* it lacks the new row, until it is sorted again */
+	comparison->first_of_row = NULL;
 	return 0;
 }
 

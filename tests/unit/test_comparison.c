@@ -115,6 +115,27 @@ static void computes_each_method(void **state)
 	perch_comparison_free(rows);
 }
 
+/* The array by row, which a later row is not in. */
+static void has_no_callers_before_it_is_sorted_again(void **state)
+{
+	struct perch_comparison *rows = four_rows();
+	const struct perch_comparison_sum sum = { 1, 1 };
+
+	(void)state;
+	rows->branches = new_comparison(2);
+	assert_int_equal(perch__comparison_join(rows->branches, 0, "r00000001main", 14, &sum), 0);
+	sorted(rows);
+	assert_int_equal(perch_comparison_first_caller(rows, 1), 0);
+	assert_string_equal(perch_comparison_branch_name(rows, 0), "main");
+	add(rows, 0, "e", 5);
+	assert_null(perch_comparison_branches(rows));
+	assert_int_equal(perch_comparison_first_caller(rows, 4), PERCH_COMPARISON_NONE);
+	sorted(rows);
+	assert_int_equal(perch_comparison_first_caller(rows, 1), 0);
+	assert_int_equal(perch_comparison_first_caller(rows, 4), PERCH_COMPARISON_NONE);
+	perch_comparison_free(rows);
+}
+
 static void has_no_share_of_nothing(void **state)
 {
 	struct perch_comparison *rows = new_comparison(2);
@@ -271,6 +292,7 @@ int main(void)
 		cmocka_unit_test(joins_rows_of_equal_texts),
 		cmocka_unit_test(distinguishes_cells),
 		cmocka_unit_test(computes_each_method),
+		cmocka_unit_test(has_no_callers_before_it_is_sorted_again),
 		cmocka_unit_test(has_no_share_of_nothing),
 		cmocka_unit_test(sorts_by_what_is_computed),
 		cmocka_unit_test(sorts_by_the_chosen_file),
