@@ -4,8 +4,9 @@
  * Checks of a machine: what this user can measure on it, and which changes permit more, as
  * perch-doctor(1) prints them.
  *
- * A check opens the events that it is about, disabled, and closes them at once. It measures
- * nothing, changes nothing, and creates no kprobe and uprobe. All checks take some milliseconds.
+ * A check opens the events that it is about, disabled, and closes them at once; one loads a BPF
+ * program and unloads it. Only a breakpoint on a variable of the library is enabled, to see whether
+ * it fires. No check changes the system, or creates a kprobe or uprobe. All take some milliseconds.
  *
  * Threads: one thread per object and per machine at a time.
  *
@@ -55,7 +56,8 @@ struct perch_checks_options {
 	const char *program;
 	/** Loads a BPF program for events and unloads it, and returns 0 or a negative errno. NULL
 	 * is perch_checks_load_program(). */
-	int (*load_program)(void);
+	int (*load_program)(void *context);
+	void *context; /**< passed to load_program */
 	/** A seccomp filter ends the process at perf_event_open(2), and the machine refuses the
 	 * call in its place. */
 	bool filter_kills;

@@ -4,17 +4,18 @@
  * Comparisons: what an event's profiles of two or more recordings have in common and in what they
  * differ, as `perch diff` prints it.
  *
- *     const struct perch_column *keys[] = { perch_column_find("dso", 3), perch_column_find("sym",
- * 3) }; const struct perch_comparison_options options = { .nr_profiles = 2, .keys = keys, .nr_keys
- * = 2 };
+ *	const struct perch_column *keys[] = { perch_column_find("dso", 3),
+ *					      perch_column_find("sym", 3) };
+ *	const struct perch_comparison_options options = { .nr_profiles = 2,
+ *							  .keys = keys, .nr_keys = 2 };
  *
- *     perch_comparison_new(&comparison, &options, &err);
- *     perch_comparison_add(comparison, 0, before, 0, NULL, &err);
- *     perch_comparison_add(comparison, 1, after, 0, NULL, &err);
- *     perch_comparison_sort(comparison, &rows, &nr, &err);
- *     for (size_t i = 0; i < nr; i++)
- *             printf("%+.2f %s\n", perch_comparison_compute(comparison, rows[i], 1),
- *                    perch_comparison_text(comparison, rows[i], 1));
+ *	perch_comparison_new(&comparison, &options, &err);
+ *	perch_comparison_add(comparison, 0, before, 0, NULL, &err);
+ *	perch_comparison_add(comparison, 1, after, 0, NULL, &err);
+ *	perch_comparison_sort(comparison, &rows, &nr, &err);
+ *	for (size_t i = 0; i < nr; i++)
+ *		printf("%+.2f %s\n", perch_comparison_compute(comparison, rows[i], 1),
+ *		       perch_comparison_text(comparison, rows[i], 1));
  *
  * Rows of the profiles that have the same texts are one row of the comparison. It keeps the texts,
  * so a profile can be freed after it was added.
@@ -103,6 +104,7 @@ PERCH_API void perch_comparison_free(struct perch_comparison *comparison);
  *                    perch_trace_columns_find(): one for each key; NULL: the keys
  * @param[out] err    the reason of a failure
  * @return 0, or a negative errno
+ * @retval -EINVAL  the comparison does not have so many profiles
  */
 PERCH_API int perch_comparison_add(struct perch_comparison *comparison, size_t index,
 				   struct perch_profile *profile, unsigned event,
@@ -185,7 +187,8 @@ PERCH_API bool perch_comparison_is_renamed(const struct perch_comparison *compar
 PERCH_API const struct perch_comparison *perch_comparison_branches(
 	const struct perch_comparison *comparison);
 
-/** Returns the first caller of a row, in their order; PERCH_COMPARISON_NONE without one. */
+/** Returns the first caller of a row, in their order; PERCH_COMPARISON_NONE without one, or while
+ * rows were added and not sorted. */
 PERCH_API uint32_t perch_comparison_first_caller(const struct perch_comparison *comparison,
 						 size_t row);
 

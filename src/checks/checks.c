@@ -99,8 +99,6 @@ int perch_checks_run(struct perch_checks **checks, const struct perch_checks_opt
 		new->options = *options;
 	if (!new->options.program)
 		new->options.program = "perch";
-	if (!new->options.load_program)
-		new->options.load_program = perch_checks_load_program;
 	rc = new->options.machine ? 0 : perch_machine_new(&own, NULL, NULL, err);
 	if (rc) {
 		free(new);

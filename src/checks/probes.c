@@ -129,7 +129,9 @@ int perch_checks_load_program(void)
 void perch__check_bpf(struct perch_checks *checks, struct perch_check *result)
 {
 	static const struct perch__privilege privilege = { PERCH__NO_LEVEL, "bpf" };
-	int rc = checks->options.load_program();
+	int rc = checks->options.load_program
+			 ? checks->options.load_program(checks->options.context)
+			 : perch_checks_load_program();
 
 	if (!rc && perch__check_level_refuses_all(checks)) {
 		every_event_refused(checks, result);

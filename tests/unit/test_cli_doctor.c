@@ -198,14 +198,11 @@ static int fake_close(void *context, int fd)
 	return 0;
 }
 
-static int refuse_program(void)
+static int load_program(void *context)
 {
-	return -EPERM;
-}
+	const struct kernel *kernel = context;
 
-static int load_program(void)
-{
-	return 0;
+	return kernel->admin || kernel->loads ? 0 : -EPERM;
 }
 
 struct expected {
@@ -624,9 +621,7 @@ static struct perch_checks *run_checks(struct kernel *kernel, const char *root,
 				       struct perch_machine **machine)
 {
 	struct perch_syscalls syscalls = perch_kernel_syscalls;
-	struct perch_checks_options options = { .load_program = kernel->admin || kernel->loads
-									? load_program
-									: refuse_program };
+	struct perch_checks_options options = { .load_program = load_program, .context = kernel };
 	struct perch_checks *checks;
 
 	syscalls.context = kernel;
@@ -706,7 +701,8 @@ static void texts_are_cleaned(void **state)
 	static const struct tree_file file = { "/proc/sys/kernel/osrelease", "6.6\033[31m\xff\n" };
 	struct kernel kernel = { .filter = EPERM };
 	struct perch_checks_options options = { .program = "a\033program",
-						.load_program = refuse_program,
+						.load_program = load_program,
+						.context = &kernel,
 						.filter_kills = true };
 	struct perch_syscalls syscalls = perch_kernel_syscalls;
 	struct perch_checks *checks;

@@ -11,8 +11,9 @@
 #include "program/seccomp_kill.h"
 
 /* In place of a bpf(2) that would end the process. */
-static int refuse_program(void)
+static int refuse_program(void *context)
 {
+	(void)context;
 	return -EPERM;
 }
 
