@@ -15,8 +15,9 @@
  *	ping			only an answer
  *	stop			ends the measurement
  *
- *	while (perch_channel_next(channel, &request, &err))
- *		perch_channel_answer(channel, carry_out(&request, &err) < 0 ? &err : NULL);
+ *	while ((rc = perch_channel_next(channel, &request, &err)))
+ *		if (rc > 0)
+ *			perch_channel_answer(channel, carry_out(&request, &err) < 0 ? &err : NULL);
  *
  * Threads: one thread per channel at a time.
  *
@@ -79,12 +80,15 @@ PERCH_API int perch_channel_open(struct perch_channel **channel, const char *tex
 PERCH_API void perch_channel_close(struct perch_channel *channel);
 
 /** Returns the descriptor that becomes readable when there are commands, or -1 if all clients have
- * closed it. */
+ * closed it, or it cannot be read. */
 PERCH_API int perch_channel_fd(const struct perch_channel *channel);
 
 /**
  * Takes the next command, and does not wait for one. A command ends with a newline or a zero byte,
  * or, if it is one word, when there are no more bytes. Wrong commands are answered.
+ *
+ * Call this until it returns 0: commands that were read make the descriptor readable no more. A
+ * client that writes all the time does not prevent that 0; the descriptor is then still readable.
  *
  * @param channel       the channel
  * @param[out] request  the command, which needs an answer

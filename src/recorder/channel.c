@@ -16,6 +16,12 @@
 #define NR(array)   (sizeof(array) / sizeof((array)[0]))
 #define IS_DRAINED  0
 #define IS_COMPLETE 1
+#define IS_ENOUGH   2
+
+/* A client may write faster than its commands are carried out, and bytes that are none. From one
+ * answer "there is none" to the next: */
+#define MOST_COMMANDS 100 /* after which nothing is read; what was read is taken */
+#define MOST_READS    16  /* for one command */
 
 struct perch_channel {
 	int fd, answers; /* -1: none */
@@ -24,6 +30,7 @@ struct perch_channel {
 	size_t at, nr; /* bytes[at..nr] were read, but not taken */
 	char command[512];
 	size_t length; /* of the beginning of a command; up to the size of the buffer */
+	unsigned commands, reads;
 };
 
 /* ---- opening ---- */
@@ -188,27 +195,33 @@ static bool is_command_word(const struct perch_channel *channel)
 	return false;
 }
 
-/* Reads what there is. Returns IS_DRAINED if there is nothing, or a negative errno. */
+/* Reads what there is. Returns IS_DRAINED if there is nothing, IS_ENOUGH if the caller is to do
+ * other things first, or a negative errno. */
 static int fill(struct perch_channel *channel)
 {
 	ssize_t got;
+	int error;
 
 	channel->at = channel->nr = 0;
 	if (channel->fd < 0 || !is_ready(channel->fd, POLLIN))
 		return IS_DRAINED;
+	if (channel->commands >= MOST_COMMANDS || channel->reads++ >= MOST_READS)
+		return IS_ENOUGH;
 	got = read(channel->fd, channel->bytes, sizeof(channel->bytes));
-	if (got < 0)
-		return errno == EAGAIN || errno == EINTR ? IS_DRAINED : -errno;
-	if (!got) { /* all writers have closed it */
+	error = got < 0 ? errno : 0;
+	if (error == EAGAIN || error == EINTR)
+		return IS_DRAINED;
+	if (got <= 0) { /* all writers have closed it, or it would be ready and fail each time */
 		if (channel->owned)
 			close(channel->fd);
 		channel->fd = -1;
+		return error ? -error : IS_DRAINED;
 	}
 	channel->nr = (size_t)got;
-	return got ? IS_COMPLETE : IS_DRAINED;
+	return IS_COMPLETE;
 }
 
-/* Takes bytes up to the end of a command. Returns IS_COMPLETE, IS_DRAINED or a negative errno. */
+/* Takes bytes up to the end of a command. Returns as fill(). */
 static int take_command(struct perch_channel *channel)
 {
 	for (;;) {
@@ -220,7 +233,7 @@ static int take_command(struct perch_channel *channel)
 			/* as in perf, the newline may be missing */
 			if (rc == IS_DRAINED && is_command_word(channel))
 				return IS_COMPLETE;
-			if (rc <= 0)
+			if (rc != IS_COMPLETE)
 				return rc;
 		}
 		byte = channel->bytes[channel->at++];
@@ -287,7 +300,9 @@ int perch_channel_next(struct perch_channel *channel, struct perch_channel_reque
 	struct perch_error own;
 	int rc = take_command(channel);
 
-	if (rc == IS_DRAINED)
+	channel->reads = 0;
+	channel->commands = rc == IS_COMPLETE ? channel->commands + 1 : 0;
+	if (rc == IS_DRAINED || rc == IS_ENOUGH)
 		return 0;
 	if (rc < 0)
 		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot read commands: %s",

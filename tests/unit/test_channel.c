@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,6 +211,66 @@ static void test_full(void **state)
 	assert_int_equal(rc, -EAGAIN);
 }
 
+/* Commands that are read together are taken together: nothing says later that there are some. */
+static void test_many(void **state)
+{
+	char commands[4000] = "";
+	struct fixture *s = *state;
+
+	for (size_t i = 0; i < 500; i++)
+		memcpy(commands + 5 * i, "ping\n", 5);
+	for (size_t nr = 90; nr <= 500; nr += 7) {
+		struct pollfd more = { perch_channel_fd(s->channel), POLLIN, 0 };
+		size_t taken = 0;
+
+		put(s, commands, 5 * nr);
+		do
+			while (next(s) == 1)
+				taken++;
+		while (poll(&more, 1, 0) > 0);
+		assert_int_equal(taken, nr);
+	}
+}
+
+/* A client that writes all the time, commands or bytes that are none, does not keep the caller. */
+static void test_flood(void **state)
+{
+	static const char *const texts[] = { "ping\n", "wrong\n", "\n\n\n\n", "xxxx" };
+	struct fixture *s = *state;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct pollfd space = { s->commands[1], POLLOUT, 0 };
+		struct pollfd more = { s->commands[0], POLLIN, 0 };
+		int taken = 0, rc;
+
+		do {
+			while (poll(&space, 1, 0) > 0)
+				put(s, texts[i], strlen(texts[i]));
+			rc = next(s);
+			taken++;
+		} while (rc && taken < 10000);
+		assert_int_equal(rc, 0);
+		assert_int_equal(poll(&more, 1, 0), 1); /* it did not wait for the end */
+	}
+}
+
+/* A descriptor that is ready and cannot be read is an error once, not each time. */
+static void test_unreadable(void **state)
+{
+	struct fixture *s = *state;
+	struct perch_channel *channel;
+	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char text[40];
+
+	snprintf(text, sizeof(text), "fd:%d", fd);
+	assert_int_equal(perch_channel_open(&channel, text, &s->err), 0);
+	assert_int_equal(perch_channel_next(channel, &s->request, &s->err), -EISDIR);
+	assert_int_equal(perch_channel_fd(channel), -1);
+	assert_int_equal(perch_channel_next(channel, &s->request, &s->err), 0);
+	perch_channel_close(channel);
+	close(fd);
+}
+
 static void test_pipes(void **state)
 {
 	char directory[] = "/tmp/perch-channel-XXXXXX", path[64], text[80];
@@ -267,6 +328,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_failure, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_flood, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_unreadable, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_pipes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_texts, set_up, tear_down),
 	};

@@ -5,8 +5,6 @@
 #include "messages.h"
 #include "program/control.h"
 
-#define MOST 100 /* commands at a time: a client may write faster than they are carried out */
-
 int cli_control_open(const char *command, const char *text, struct perch_channel **channel)
 {
 	struct perch_error err;
@@ -24,15 +22,14 @@ void cli_control_read(const char *command, struct perch_channel *channel, cli_co
 {
 	struct perch_channel_request request;
 	struct perch_error err;
-	int rc = 1;
+	int rc;
 
-	for (int i = 0; rc && i < MOST; i++) {
-		rc = perch_channel_next(channel, &request, &err);
+	while ((rc = perch_channel_next(channel, &request, &err))) {
 		if (rc < 0)
 			cli_note(command, "--control: %s", err.message);
 		if (rc < 0 && rc != -EINVAL)
 			return;
-		if (rc <= 0)
+		if (rc < 0)
 			continue;
 		rc = call(context, &request, &err);
 		if (rc < 0)
@@ -40,6 +37,5 @@ void cli_control_read(const char *command, struct perch_channel *channel, cli_co
 		rc = perch_channel_answer(channel, rc < 0 ? &err : NULL);
 		if (rc < 0)
 			cli_note(command, "--control: cannot write the answer: %s", strerror(-rc));
-		rc = 1;
 	}
 }
