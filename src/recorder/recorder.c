@@ -410,16 +410,20 @@ int perch_recorder_control(struct perch_recorder *recorder,
 	if (!enable && request->command != PERCH_CHANNEL_DISABLE)
 		return perch_error_set(err, EOPNOTSUPP, PERCH_ERROR_USAGE,
 				       "the recorder has no such command");
-	if (enable && !request->event)
-		return perch_recorder_enable(recorder, err);
+	/* members follow their leader, and are enabled if they were disabled by name */
 	for (size_t i = 0; rc >= 0 && i < recorder->nr_own_events; i++) {
-		if (request->event && strcmp(request->event, recorder->events[i].name) != 0)
+		bool member = perch_sampler_leader(recorder->sampler, i) != i;
+
+		if (request->event ? strcmp(request->event, recorder->events[i].name) != 0
+				   : member != enable)
 			continue;
 		rc = perch_sampler_control(recorder->sampler, i, enable, err);
 		if (rc >= 0 && !strcmp(recorder->events[i].name, PERCH_OFF_CPU_EVENT))
 			rc = set_off_cpu(recorder, enable, err);
 		found = true;
 	}
+	if (rc >= 0 && enable && !request->event)
+		return perch_recorder_enable(recorder, err);
 	if (found || !request->event)
 		return rc;
 	perch_clean_text(request->event, clean, sizeof(clean));

@@ -126,6 +126,21 @@ def check_events(bracket):
     check(counts.get("cpu-clock:u") == "<not counted>" and float(counts["task-clock:u"]) > 150, "perch stat: an event by its name", done)
 
 
+def check_groups(bracket):
+    """All events of a group are enabled again, also one that was disabled by its name."""
+    path = os.path.join(bracket.work, "group.data")
+    commands = ["enable", "disable", "disable task-clock:u", "enable", "disable"]
+    group = ["-D", "-1", "-e", "{cpu-clock:u,task-clock:u}"]
+    done = bracket.run([PERCH, "record", *group, "-F", "500", "-o", path], commands)
+    listed = peer.run([PERCH, "script", "-F", "event", "-i", path], capture_output=True, text=True, timeout=limit(60))
+    found = [line.strip(" :") for line in listed.stdout.splitlines()]
+    leader, member = found.count("cpu-clock:u"), found.count("task-clock:u")
+    check(leader > 40 and member > 0.75 * leader, "perch record: enable means all events of a group", f"{leader} and {member} samples", done)
+    done = bracket.run([PERCH, "stat", "-x,", *group], commands)
+    counts = dict((event, float(value)) for value, event in re.findall(r"^([0-9.]+),[^,\n]*,([\w:-]+),", done.stderr, re.M))
+    check(counts.get("task-clock:u", 0) > 0.75 * counts.get("cpu-clock:u", 1e9), "perch stat: enable means all events of a group", done)
+
+
 def converse(command, script, seconds="100"):
     """The answers of a command to a script; each within a time, or none."""
     commands, answers = os.pipe(), os.pipe()
@@ -194,6 +209,7 @@ def main():
         for form in ("fifo:", ""):
             cases.try_part(check_bracket, bracket, form)
         cases.try_part(check_events, bracket)
+        cases.try_part(check_groups, bracket)
         cases.try_part(check_answers, work)
         cases.try_part(check_snapshot, work)
     return int(cases.failed)

@@ -35,6 +35,8 @@ fi
 set_burn 1500
 "$perch" record -e cpu-clock -F 20 -o a.data -- sh -c "$burn" > out 2>&1 && ! grep -q 'should have' out
 report $? "a program of one process has its samples"
+"$perch" record -e page-faults -F 500 -o a.data -- sh -c "$burn" > out 2>&1 && ! grep -q 'should have' out
+report $? "an event that is seldom has few samples without another reason"
 "$perch" record -q -e cpu-clock -F 20 -o a.data -- bash short > out 2>&1 && [ ! -s out ]
 report $? "-q does not say it"
 "$perch" record -i -e cpu-clock -F 20 -o a.data -- bash short > out 2>&1 && ! grep -q 'should have' out

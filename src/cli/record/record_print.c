@@ -106,14 +106,24 @@ static double seconds_of(const struct timeval *time)
 	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
 }
 
-/* Samples per second of CPU time that an attr asks for; 0 if it does not ask for a rate. */
+/* Cycles, also those of one of several PMUs, whose number is in the upper bits. */
+static bool is_cycles(const struct perch_attr *attr)
+{
+	uint32_t event = (uint32_t)attr->config;
+
+	return attr->type == PERCH_TYPE_HARDWARE &&
+	       (event == PERCH_COUNT_HW_CPU_CYCLES || event == PERCH_COUNT_HW_REF_CPU_CYCLES);
+}
+
+/* Samples per second of CPU time that an attr asks for; 0 if it does not ask for a rate, or if the
+ * event may be seldom while a program runs. */
 static double rate_of(const struct perch_attr *attr)
 {
+	bool clock = perch_metric_is_clock(attr);
+
 	if (attr->freq)
-		return (double)attr->sample_freq;
-	return perch_metric_is_clock(attr) && attr->sample_period
-		       ? 1e9 / (double)attr->sample_period
-		       : 0;
+		return clock || is_cycles(attr) ? (double)attr->sample_freq : 0;
+	return clock && attr->sample_period ? 1e9 / (double)attr->sample_period : 0;
 }
 
 /*

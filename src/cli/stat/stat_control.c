@@ -34,15 +34,19 @@ static int control_events(struct stat_job *stat, bool enable, const char *name,
 	for (size_t i = 0; i < stat->nr_parts && !rc; i++) {
 		struct stat_part *part = &stat->part[i];
 
-		if (!name)
-			rc = enable ? perch_set_enable(part->set, err)
-				    : perch_set_disable(part->set, err);
-		for (size_t k = 0; name && k < part->events.nr && !rc; k++) {
-			if (strcmp(part->events.event[k].name, name) != 0)
+		/* members follow their leader, and are enabled if they were disabled by name */
+		for (size_t k = 0; k < part->events.nr && !rc; k++) {
+			const struct perch_event *event = &part->events.event[k];
+
+			if (name ? strcmp(event->name, name) != 0
+				 : !enable || event->leader == (int)k)
 				continue;
 			rc = perch_set_control(part->set, k, enable, err);
 			found = true;
 		}
+		if (!name && !rc)
+			rc = enable ? perch_set_enable(part->set, err)
+				    : perch_set_disable(part->set, err);
 	}
 	if (rc || found || !name)
 		return rc;
