@@ -39,11 +39,34 @@ static bool each_file(const char *path, void (*call)(int directory, const char *
 	return any && !other;
 }
 
+/* Files of other programs may have these names. Of a recording that could not begin, "data" is
+ * empty. */
+static bool has_recording(const char *path)
+{
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = directory < 0 ? -1
+			       : openat(directory, "data",
+					O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat status;
+	uint64_t magic;
+	bool found = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) &&
+		     (!status.st_size ||
+		      (pread(fd, &magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+		       perch__is_magic(magic)));
+
+	if (fd >= 0)
+		close(fd);
+	if (directory >= 0)
+		close(directory);
+	return found;
+}
+
 bool perch__is_recording_directory(const char *path)
 {
 	struct stat status;
 
-	return !lstat(path, &status) && S_ISDIR(status.st_mode) && each_file(path, NULL);
+	return !lstat(path, &status) && S_ISDIR(status.st_mode) && each_file(path, NULL) &&
+	       has_recording(path);
 }
 
 static void remove_file(int directory, const char *name)

@@ -113,6 +113,12 @@ def check_names():
         done = run(PERCH, "record", *options, "-o", "mine.data", "--", "true")
         check(done.returncode != 0 and "is a directory" in done.stderr and os.listdir("mine.data") == ["data"],
               f"another directory is left alone {options}", done)
+    os.rename("mine.data", "other.data.old")
+    for options in ((), ("--threads", )):
+        with open("other.data", "w", encoding="ascii") as file:
+            file.write("mine, too")
+        run(PERCH, "record", *options, "-o", "other.data", "--", "true")
+        check(os.path.isfile("other.data.old/data"), f"a directory in the way of the old file is left alone {options}")
 
 
 def check_targets():
