@@ -13,7 +13,6 @@
  * The kernel itself ends the measurement: it disables the event after SAMPLES samples, also if the
  * thread gets no time to do so. Until then the timer takes at most one CPU, for SAMPLES samples.
  */
-#include <alloca.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,12 +109,12 @@ static size_t ring_size(const struct perch_attr *attr)
 	return size + (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The stack that samples copy exists. */
-static size_t take_steps_below(struct perch_mmap_page *page, uint64_t step[SAMPLES], size_t stack)
+/* The stack that samples copy exists. The kernel copies less than 64 KB. */
+static size_t take_steps_below(struct perch_mmap_page *page, uint64_t step[SAMPLES])
 {
-	char *bytes = alloca(stack + 1);
+	char bytes[UINT16_MAX];
 
-	memset(bytes, 0, stack + 1);
+	memset(bytes, 0, sizeof(bytes));
 	__asm__ volatile("" : : "r"(bytes) : "memory");
 	return take_steps(page, step);
 }
@@ -137,7 +136,8 @@ static int64_t measure_cost(const struct perch_attr *attr, const struct perch_sy
 	if (!error && calls->ioctl(calls->context, fd, PERCH_IOC_REFRESH, SAMPLES) < 0)
 		error = errno;
 	if (!error)
-		nr = take_steps_below(page, step, attr->sample_stack_user);
+		nr = attr->sample_stack_user ? take_steps_below(page, step)
+					     : take_steps(page, step);
 	if (page != MAP_FAILED)
 		calls->munmap(calls->context, page, size);
 	calls->close(calls->context, fd);

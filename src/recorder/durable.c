@@ -107,8 +107,11 @@ int perch__recorder_durable_begin(struct recorder_durable **result, const char *
 	if (!durable)
 		return perch__recorder_no_memory(err);
 	*result = durable;
+	if (durable->file >= 0) /* of a snapshot that could not be written */
+		close(durable->file);
 	durable->file = durable->directory < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	next = durable->file < 0 ? -1 : fcntl(durable->file, F_DUPFD_CLOEXEC, 0);
+	/* not a duplicate: the kernel reports a failed write once to each open(2) */
+	next = durable->file < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	if (next < 0)
 		return failed(path, errno, err);
 	pthread_mutex_lock(&durable->mutex);
@@ -139,7 +142,6 @@ int perch__recorder_durable_end(struct recorder_durable *durable, const char *pa
 	close(durable->file);
 	durable->file = -1;
 	pthread_mutex_lock(&durable->mutex);
-	/* the kernel reports a failed write only once, maybe to the thread */
 	error = durable->error ? durable->error : error;
 	pthread_mutex_unlock(&durable->mutex);
 	return error ? failed(path, error, err) : 0;

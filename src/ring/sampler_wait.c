@@ -61,8 +61,9 @@ void perch__sampler_poll_ring(struct perch_sampler *sampler, size_t index)
 	for (size_t i = 0; ring->ring && i < sampler->nr_fds; i++, at++) {
 		if (at >= sampler->nr_fds)
 			at = 0;
-		if (sampler->fds[at] < 0 || sampler->fd_state[at] != PERCH__FD_OPEN ||
-		    perch__ring_of_fd(sampler, at) != index)
+		/* states of the descriptors of other rings are those of other threads */
+		if (sampler->fds[at] < 0 || perch__ring_of_fd(sampler, at) != index ||
+		    sampler->fd_state[at] != PERCH__FD_OPEN)
 			continue;
 		ring->polled = at;
 		sampler->polls[index].fd = sampler->fds[at];

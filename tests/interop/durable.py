@@ -123,7 +123,10 @@ def check_power_cut(work):
         if not disk.mounted:
             print(f"ok - power cut # skip {disk.why}")
             return
-        _, plain, _ = power_cut(work, disk, "plain.data")
+        for n in range(TRIES):  # another program may write all file systems to their disks
+            _, plain, _ = power_cut(work, disk, f"plain{n}.data")
+            if not plain:
+                break
         check(not plain, "power cut: without --durable the samples are lost", f"{len(plain)} samples")
         ages = []
         for n in range(TRIES):
