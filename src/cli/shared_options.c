@@ -264,6 +264,8 @@ const struct cli_option cli_target_options[] = {
 		.help = "running processes"),
 	CLI_ROW(.letter = 't', .name = "tid", .argument = "TID[,TID]", TARGET(tids),
 		.help = "running threads"),
+	CLI_ROW(.letter = 'u', .name = "uid", .argument = "USER", TARGET(user),
+		.help = "the running processes of a user"),
 	CLI_ROW(.letter = 'a', .name = "all-cpus", TARGET(all_cpus),
 		.help = "everything on all CPUs"),
 	CLI_ROW(.letter = 'C', .name = "cpu", .argument = "CPUS", TARGET(cpu_list),

@@ -447,6 +447,25 @@ record -e cpu-clock -p $busy -C 0 -- sleep 0.3 && [ "$(count SAMPLE)" -ge 0 ] &&
 	grep '^sys_perf_event_open: pid [1-9]' out | sed -n 1p | grep -q "pid $busy  cpu 0 " &&
 	grep -q 'event cpu-clock: .* 1 descriptors$' out	# on other CPUs only the tracking event
 report $? "-p with -C: the process, on these CPUs"
+record -e cpu-clock -F 200 -u "$(id -un)" -- "$until_used" 50 $busy && "$perch" script -i a.data -F pid 2> /dev/null > pids &&
+	grep -qw $busy pids
+report $? "-u NAME: the processes of a user"
+if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null; then
+	setpriv --reuid=64999 --clear-groups sh -c 'while :; do :; done' & other=$!
+	record -e cpu-clock -F 200 -u 64999 -- "$until_used" 50 $other && at_least SAMPLE 5 &&
+		! "$perch" script -i a.data -F pid 2> /dev/null | grep -vqw $other
+	status=$?
+	kill -KILL $other
+	wait $other 2> /dev/null
+	report $status "-u NUMBER: samples only of the processes of this user"
+	record -u 64999 -- true
+	[ $? -eq 1 ] && grep -q "the user 64999 has no process. 'ps -e" out
+	report $? "-u: a user without processes"
+else
+	skip "-u NUMBER" "this user cannot start a process of another one"
+fi
+refuses "-u: a user that does not exist" 2 "-u no-such-user: there is no such user" -u no-such-user -- true
+refuses "-u and -a" 2 "-u and -a exclude each other" -u 0 -a -- true
 kill -STOP $busy	# it would delay what follows
 record -e cpu-clock -a -- sleep 0.2 && "$perch" report --stats -i a.data | grep -q '^dummy stats:'
 report $? "-a: a tracking event"

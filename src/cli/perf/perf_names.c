@@ -55,7 +55,6 @@ static const struct {
 #define BRANCHES "'perch record -b' and 'perch report' show branches"
 #define REPORT	 "'perch report' has it, for a recording of 'perch record'"
 #define ANNOTATE "'perch annotate' has it, for a recording of 'perch record'"
-#define USERS	 "name processes: -p \"$(pgrep -d, -u USER)\""
 
 #define PFM	 "-e pfm:NAME names an event of libpfm4, see perch-events(7)"
 #define GUEST	 "the code of guests is not named; -e EVENT:H leaves out their samples"
@@ -92,8 +91,6 @@ static const struct {
 	{ "record", "-A", "each recording is a file of its own; 'perch diff' compares two" },
 	{ "record", "--append", "each recording is a file of its own; 'perch diff' compares two" },
 	{ "record", "-l", "counts of multiplexed events are always scaled" },
-	{ "record", "-u", USERS },
-	{ "record", "--uid", USERS },
 
 	{ "stat", "record", COUNTS },
 	{ "stat", "report", COUNTS },
@@ -162,8 +159,6 @@ static const struct {
 	{ "top", "--data-type", TYPES },
 	{ "top", "-W", "'perch record -W' and 'perch report -s local_weight' show weights" },
 	{ "top", "--pfm-events", PFM },
-	{ "top", "-u", USERS },
-	{ "top", "--uid", USERS },
 	{ "top", "--num-thread-synthesize", "one thread reads /proc" },
 	{ "top", "--proc-map-timeout", "/proc is read without a limit of time" },
 

@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Options -p, -t, -a, -C and -G -> a list of targets. */
+/* Options -p, -t, -u, -a, -C and -G -> a list of targets. */
 #define _GNU_SOURCE
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/kernel/process_owner.h"
 #include "target.h"
 
 bool cli_target_system_wide(const struct cli_target *target)
 {
-	return !target->pids && !target->tids && (target->all_cpus || target->cpu_list);
+	return !cli_target_has_tasks(target) && (target->all_cpus || target->cpu_list);
+}
+
+bool cli_target_has_tasks(const struct cli_target *target)
+{
+	return target->pids || target->tids || target->user;
 }
 
 int cli_target_check_inherit(const char *command, const struct cli_target *target,
@@ -108,6 +118,76 @@ static int add_tasks(const char *command, const char *option, const char *list, 
 	}
 }
 
+/* The number of a user that is given by name or number. Returns 0 or a negative errno. */
+static int find_user(const char *text, uid_t *user)
+{
+	const struct passwd *entry = getpwnam(text);
+	uint64_t number;
+
+	if (entry)
+		*user = entry->pw_uid;
+	else if (cli_parse_number(text, &number) && number < UINT32_MAX)
+		*user = (uid_t)number;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/* Adds the processes of -u, without this one: what it does depends on their samples. */
+static int add_user(const char *command, const char *text, struct perch_machine *machine,
+		    struct perch_targets *targets)
+{
+	size_t before = targets->nr;
+	struct perch_error err;
+	uid_t user;
+	int status;
+
+	if (find_user(text, &user))
+		return cli_usage_error(command,
+				       "-u %s: there is no such user: 'getent passwd' "
+				       "lists them",
+				       text);
+	status = cli_target_add_processes(command, &user, machine, targets);
+	if (status || targets->nr > before)
+		return status;
+	perch_error_set(&err, ESRCH, PERCH_ERROR_NO_PROCESS, "the user %s has no process", text);
+	perch_error_remedy(&err, "'ps -e -o user=,pid=,args=' lists processes and their users");
+	return cli_error(command, &err);
+}
+
+/* True for processes of the user. */
+static bool is_of_user(pid_t pid, uid_t user)
+{
+	uid_t users[2];
+
+	return pid != getpid() && !perch__process_users((unsigned)pid, users) && users[1] == user;
+}
+
+int cli_target_add_processes(const char *command, const uid_t *user, struct perch_machine *machine,
+			     struct perch_targets *targets)
+{
+	char path[PATH_MAX];
+	struct perch_error err;
+	struct dirent *entry;
+	DIR *directory;
+	int rc = 0;
+
+	if (perch_machine_path(machine, "/proc", path, sizeof(path)) < 0)
+		return CLI_EXIT_FAILURE;
+	directory = opendir(path);
+	while (directory && !rc && (entry = readdir(directory))) {
+		long pid = strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0 && (!user || is_of_user((pid_t)pid, *user)))
+			rc = perch_targets_add_process(targets, (pid_t)pid, machine, &err);
+		if (rc == -ESRCH)
+			rc = 0;
+	}
+	if (directory)
+		closedir(directory);
+	return rc ? cli_error(command, &err) : 0;
+}
+
 static int by_pid(const void *one, const void *other)
 {
 	pid_t a = ((const struct perch_target *)one)->tid,
@@ -201,7 +281,7 @@ void cli_clear_cgroups(struct cli_cgroups *cgroups)
 
 static int contradiction(const char *command, const struct cli_target *target)
 {
-	const char *tasks = target->pids ? "-p" : target->tids ? "-t" : NULL;
+	const char *tasks = target->pids ? "-p" : target->tids ? "-t" : target->user ? "-u" : NULL;
 
 	if (tasks && target->all_cpus)
 		return cli_usage_error(command, "%s and -a exclude each other: choose one", tasks);
@@ -226,6 +306,8 @@ int cli_target_choose(const char *command, const struct cli_target *target,
 	if (!status && target->tids)
 		status = add_tasks(command, "-t", target->tids, perch_targets_add_thread, machine,
 				   targets);
+	if (!status && target->user)
+		status = add_user(command, target->user, machine, targets);
 	if (!status)
 		status = cli_target_cpus(command, target, machine, &cpus);
 	if (status)

@@ -126,7 +126,7 @@ struct record_plan {
 	bool by_default;	    /* the user has chosen no event */
 	uint64_t frequency;
 	struct perch_cpus cpus; /* of -C */
-	pid_t *threads;		/* of -p and -t; NULL without them */
+	pid_t *threads;		/* of -p, -t and -u; NULL without them */
 	size_t nr_threads;
 	/* by event: one of cgroups, or NULL; NULL without -G */
 	const struct perch_targets **event_targets;

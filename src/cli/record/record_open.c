@@ -95,7 +95,7 @@ static struct perch_options event_options(const struct record_plan *plan,
 	return event;
 }
 
-/* The program (pid), the threads of -p and -t, or CPUs. */
+/* The program (pid), the threads of -p, -t and -u, or CPUs. */
 static int make_targets(struct perch_targets *targets, const struct record_plan *plan,
 			const struct record_options *options, pid_t pid, struct perch_error *err)
 {

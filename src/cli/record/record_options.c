@@ -56,7 +56,8 @@ void record_choose_inherit(struct record_options *options)
 {
 	if (!options->inherit_chosen)
 		options->no_inherit = options->target.tids && !options->target.pids &&
-				      !options->flag[RECORD_STAT] && !options->latency;
+				      !options->target.user && !options->flag[RECORD_STAT] &&
+				      !options->latency;
 }
 
 #define AT(member)   offsetof(struct record_options, member)
@@ -458,7 +459,7 @@ static int check_target(const struct record_options *options)
 		return cli_usage_error(options->command,
 				       "--per-thread and --overwrite exclude each "
 				       "other: choose one");
-	if (!target->pids && !target->tids && !system_wide && !options->program_argv)
+	if (!cli_target_has_tasks(target) && !system_wide && !options->program_argv)
 		return cli_usage_error(options->command,
 				       "nothing to record: name a program, or add -p PID or -a");
 	return 0;

@@ -38,7 +38,7 @@ static int choose_target(struct record_plan *plan, const struct record_options *
 	int status = 0;
 
 	plan->system_wide = cli_target_system_wide(&options->target);
-	if (options->target.pids || options->target.tids)
+	if (cli_target_has_tasks(&options->target))
 		status = choose_threads(plan, options);
 	plan->program_only = options->program_argv && !plan->system_wide && !plan->threads;
 	return status ? status

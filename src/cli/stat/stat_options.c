@@ -43,10 +43,10 @@ static int check_aggregation(struct stat_job *stat)
 		return 0;
 	if (stat->aggregation != STAT_THREAD && !wide)
 		return cli_usage_error(STAT_COMMAND, "%s needs -a or -C CPUS", chosen);
-	if (stat->aggregation == STAT_THREAD && !wide && !stat->options.target.pids &&
-	    !stat->options.target.tids)
+	if (stat->aggregation == STAT_THREAD && !wide &&
+	    !cli_target_has_tasks(&stat->options.target))
 		return cli_usage_error(STAT_COMMAND,
-				       "--per-thread needs running threads: -p, -t or -a");
+				       "--per-thread needs running threads: -p, -t, -u or -a");
 	if (stat->aggregation == STAT_THREAD &&
 	    (stat->options.target.cpu_list || stat->options.target.cgroups ||
 	     stat->options.for_each_cgroup))
@@ -146,8 +146,7 @@ static int check_options(struct stat_job *stat)
 	if (stat->options.all_user && stat->options.all_kernel)
 		return cli_usage_error(STAT_COMMAND,
 				       "--all-user and --all-kernel exclude each other");
-	if (stat->options.null && !stat->argv &&
-	    (stat->options.target.pids || stat->options.target.tids))
+	if (stat->options.null && !stat->argv && cli_target_has_tasks(&stat->options.target))
 		return cli_usage_error(STAT_COMMAND, "-n needs a program");
 	if (stat->options.null && (stat->events.list.nr || stat->options.detailed))
 		return cli_usage_error(STAT_COMMAND,

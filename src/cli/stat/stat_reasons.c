@@ -120,7 +120,7 @@ static bool print_removed_events(const struct stat_job *stat, FILE *out)
 {
 	double used = stat->user_seconds + stat->sys_seconds, most = 0;
 
-	if (!stat->argv || stat->options.target.pids || stat->options.target.tids ||
+	if (!stat->argv || cli_target_has_tasks(&stat->options.target) ||
 	    cli_target_system_wide(&stat->options.target) || stat->options.repeat != 1 ||
 	    stat->options.no_inherit || stat->options.delay_ms || stat->options.control)
 		return false;

@@ -41,7 +41,7 @@ static void lower_descriptors(struct stat_job *stat)
 
 static bool counts_program(const struct stat_job *stat)
 {
-	return stat->argv && !stat->options.target.pids && !stat->options.target.tids &&
+	return stat->argv && !cli_target_has_tasks(&stat->options.target) &&
 	       !cli_target_system_wide(&stat->options.target);
 }
 

@@ -23,11 +23,16 @@ static int unit_width(const struct stat_job *stat)
 static void print_title(const struct stat_job *stat, FILE *out)
 {
 	const struct cli_target *target = &stat->options.target;
-	const char *tasks = target->pids ? target->pids : target->tids;
+	const char *tasks = target->pids   ? target->pids
+			    : target->tids ? target->tids
+					   : target->user;
 
 	fputs("\n Performance counter stats for ", out);
 	if (tasks) {
-		fprintf(out, "%s id '", target->pids ? "process" : "thread");
+		fprintf(out, "%s '",
+			target->pids   ? "process id"
+			: target->tids ? "thread id"
+				       : "user");
 		cli_put_clean(out, tasks);
 	} else if (target->cpu_list) {
 		fputs("'CPU(s) ", out);
@@ -176,7 +181,7 @@ static void print_times(const struct stat_job *stat, FILE *out)
 		return;
 	}
 	fprintf(out, " %17.9f seconds time elapsed\n", elapsed);
-	if (stat->argv && !cli_target_system_wide(target) && !target->pids && !target->tids)
+	if (stat->argv && !cli_target_system_wide(target) && !cli_target_has_tasks(target))
 		fprintf(out, "\n %17.9f seconds user\n %17.9f seconds sys\n\n", stat->user_seconds,
 			stat->sys_seconds);
 	fputc('\n', out);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Targets of each part, and the groups over which their counts are added up. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,31 +12,6 @@ static int no_memory(void)
 
 	perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the list of targets");
 	return cli_error(STAT_COMMAND, &err);
-}
-
-/* Adds all threads of the machine. A process that ends meanwhile is skipped. */
-static int add_all_threads(struct stat_job *stat, struct perch_targets *targets)
-{
-	char path[PATH_MAX];
-	struct perch_error err;
-	struct dirent *entry;
-	DIR *directory;
-	int rc = 0;
-
-	if (perch_machine_path(stat->events.machine, "/proc", path, sizeof(path)) < 0)
-		return CLI_EXIT_FAILURE;
-	directory = opendir(path);
-	while (directory && !rc && (entry = readdir(directory))) {
-		long pid = strtol(entry->d_name, NULL, 10);
-
-		if (pid > 0)
-			rc = perch_targets_add_process(targets, pid, stat->events.machine, &err);
-		if (rc == -ESRCH)
-			rc = 0;
-	}
-	if (directory)
-		closedir(directory);
-	return rc ? cli_error(STAT_COMMAND, &err) : 0;
 }
 
 static int add_cgroup(struct stat_job *stat, struct stat_part *part)
@@ -64,7 +38,8 @@ static int choose_targets(struct stat_job *stat, struct stat_part *part)
 		return add_cgroup(stat, part);
 	target.cgroups = NULL;
 	if (stat->aggregation == STAT_THREAD && target.all_cpus)
-		return add_all_threads(stat, &part->targets);
+		return cli_target_add_processes(STAT_COMMAND, NULL, stat->events.machine,
+						&part->targets);
 	status = cli_target_choose(STAT_COMMAND, &target, stat->events.machine, &part->targets);
 	if (status || part->targets.nr)
 		return status;
@@ -214,12 +189,12 @@ static int assign_groups(struct stat_job *stat, struct stat_part *part, bool fir
 
 int stat_choose_targets(struct stat_job *stat)
 {
-	bool has_target = stat->options.target.pids || stat->options.target.tids ||
+	bool has_target = cli_target_has_tasks(&stat->options.target) ||
 			  cli_target_system_wide(&stat->options.target);
 	int status = 0;
 
 	if (!has_target && !stat->argv)
-		return cli_usage_error(STAT_COMMAND, "needs a program, or -p, -t, -a or -C");
+		return cli_usage_error(STAT_COMMAND, "needs a program, or -p, -t, -u, -a or -C");
 	/* reports options that exclude each other, also if there is nothing to count */
 	if (stat->options.target.cgroups || !stat->nr_parts) {
 		struct perch_targets unused = { 0 };

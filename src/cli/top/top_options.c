@@ -66,10 +66,10 @@ static int check_top(struct top *top)
 	record_choose_inherit(record);
 	if (record_check_samples(record))
 		return CLI_EXIT_USAGE;
-	if (!record->target.pids && !record->target.tids && !record->target.cpu_list)
+	if (!cli_target_has_tasks(&record->target) && !record->target.cpu_list)
 		record->target.all_cpus = true;
 	if (record->cgroups.nr && !cli_target_system_wide(&record->target))
-		return cli_usage_error(TOP_COMMAND, "-G needs CPUs: remove -p and -t");
+		return cli_usage_error(TOP_COMMAND, "-G needs CPUs: remove -p, -t and -u");
 	if (record->inherit_chosen &&
 	    cli_target_check_inherit(TOP_COMMAND, &record->target,
 				     record->no_inherit ? "-i" : "--inherit"))

@@ -48,9 +48,14 @@ static void put_targets(FILE *out, const struct top *top)
 	const struct cli_target *target = &top->record.target;
 	const struct perch_cpus *cpus = &top->plan.cpus;
 
-	if (target->pids || target->tids) {
-		fprintf(out, "%s: ", target->pids ? "processes" : "threads");
-		cli_put_clean(out, target->pids ? target->pids : target->tids);
+	if (cli_target_has_tasks(target)) {
+		fprintf(out, "%s: ",
+			target->pids   ? "processes"
+			: target->tids ? "threads"
+				       : "user");
+		cli_put_clean(out, target->pids	  ? target->pids
+				   : target->tids ? target->tids
+						  : target->user);
 	} else {
 		put_cgroups(out, top);
 	}
