@@ -20,7 +20,7 @@ KERNEL = {1: "IIQQQs", 2: "QQ", 3: "IIs", 4: "IIIIQ", 5: "QQQ", 6: "QQQ", 7: "II
 OWN = {65: "Qs", 66: "I", 68: "", 69: "*Q", 70: "II*Q", 71: "QQQIIII", 72: "IIIIIIQQ", 75: "*Q", 76: "QIIQQQ", 77: "QQ",
        79: "QQQQQs", 82: ""}
 TEXTS = {3, 4, 5, 6, 8, 9}
-FEATURES = {7: "II", 10: "Q", 18: "*Q", 21: "QQ", 22: "*Q", 23: "Q", 24: "Q", 27: "*I", 29: "IIQQ", 33: "*I", 34: "*I"}
+FEATURES = {7: "II", 10: "Q", 18: "*Q", 21: "QQ", 22: "*Q", 23: "Q", 24: "Q", 27: "*I", 29: "IIQQ", 33: "*I", 34: "*I", 240: "IIQQQQQQ"}
 
 
 class Cursor:

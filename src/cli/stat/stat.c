@@ -183,6 +183,7 @@ int perch_cmd_stat(int argc, char **argv)
 	if (!status)
 		status = measure(&stat);
 	cli_output_discard(&stat.file);
+	perch_channel_close(stat.channel);
 	stat_free_events(&stat);
 	perch_machine_free(stat.events.machine);
 	return status;
