@@ -48,8 +48,12 @@ static int check_and_print(const struct perch_checks_options *options, const cha
 
 	if (path && cli_output_open(&file, path, 0, &err))
 		return cli_error(DOCTOR_COMMAND, &err);
-	if (perch_checks_run(&checks, options, &err))
-		return cli_error(DOCTOR_COMMAND, &err);
+	if (perch_checks_run(&checks, options, &err)) {
+		cli_error(DOCTOR_COMMAND, &err);
+		if (path)
+			cli_output_close(&file, ENOMEM, &err);
+		return CLI_EXIT_FAILURE;
+	}
 	errno = 0;
 	if (!print_results(checks, options->machine, file.stream, json) || fflush(file.stream) ||
 	    ferror(file.stream))
