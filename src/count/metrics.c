@@ -4,9 +4,8 @@
 #include <perch/metrics.h>
 
 #include "base/mean.h"
+#include "base/nr.h"
 #include "base/reserved.h"
-
-#define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The event of a hardware or cache config; the bits above select one of several core PMUs. */
 #define CONFIG_BITS 0xffffffffu
@@ -155,7 +154,7 @@ static bool set_stalled(const struct perch_metric_counts *counts,
 
 static const struct ratio *ratio_of(const struct perch_attr *attr)
 {
-	for (size_t i = 0; i < NR(ratios); i++)
+	for (size_t i = 0; i < PERCH__NR(ratios); i++)
 		if (is_event(attr, ratios[i].type, ratios[i].config))
 			return &ratios[i];
 	return NULL;

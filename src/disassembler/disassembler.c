@@ -25,9 +25,9 @@ bool perch_instruction_ends_run(const struct perch_instruction *instruction)
 
 #include "base/library.h"
 #include "base/memory.h"
+#include "base/nr.h"
 #include "internal.h"
 
-#define NR(array)     (sizeof(array) / sizeof((array)[0]))
 #define TEXT_(number) #number
 #define TEXT(number)  TEXT_(number)
 #define LIBRARY	      "libcapstone.so." TEXT(CS_API_MAJOR)
@@ -50,7 +50,7 @@ static struct {
 
 struct perch_disassembler {
 	const struct perch_code *code;
-	const struct architecture *architecture;
+	const struct capstone_architecture *architecture;
 	csh handle;
 	cs_insn *instruction;
 	cs_mode mode;
@@ -59,7 +59,7 @@ struct perch_disassembler {
 	bool switched; /* to the mode of the part */
 };
 
-struct architecture {
+struct capstone_architecture {
 	uint32_t machine; /* EM_* */
 	cs_arch arch;
 	cs_mode mode, wide_mode;
@@ -68,7 +68,7 @@ struct architecture {
 	const char *calls, *returns; /* mnemonics that capstone does not group, between spaces */
 };
 
-static const struct architecture architectures[] = {
+static const struct capstone_architecture architectures[] = {
 	{ EM_X86_64, CS_ARCH_X86, CS_MODE_64, CS_MODE_64, false, 1, "", "" },
 	{ EM_386, CS_ARCH_X86, CS_MODE_32, CS_MODE_32, false, 1, "", "" },
 	{ EM_AARCH64, CS_ARCH_ARM64, CS_MODE_ARM, CS_MODE_ARM, false, 4, " bl blr ", " ret " },
@@ -99,7 +99,7 @@ static bool load_capstone(void)
 	bool ready;
 
 	pthread_mutex_lock(&mutex);
-	if (!library.ready && perch__load_library(LIBRARY, functions, NR(functions)))
+	if (!library.ready && perch__load_library(LIBRARY, functions, PERCH__NR(functions)))
 		library.ready = !library.option(0, CS_OPT_MEM, (size_t)&perch__capstone_memory);
 	ready = library.ready;
 	pthread_mutex_unlock(&mutex);
@@ -112,9 +112,9 @@ static int no_memory(struct perch_error *err)
 			       "out of memory for a disassembler");
 }
 
-static const struct architecture *find_architecture(uint32_t machine)
+static const struct capstone_architecture *find_architecture(uint32_t machine)
 {
-	for (size_t i = 0; i < NR(architectures); i++)
+	for (size_t i = 0; i < PERCH__NR(architectures); i++)
 		if (architectures[i].machine == machine)
 			return &architectures[i];
 	return NULL;
@@ -123,7 +123,7 @@ static const struct architecture *find_architecture(uint32_t machine)
 int perch_disassembler_new(struct perch_disassembler **result, const struct perch_code *code,
 			   bool intel, struct perch_error *err)
 {
-	const struct architecture *architecture = find_architecture(code->machine);
+	const struct capstone_architecture *architecture = find_architecture(code->machine);
 	struct perch_disassembler *new;
 	cs_err rc;
 
@@ -206,7 +206,7 @@ static bool has_word(const char *words, const char *word)
 
 static enum perch_flow flow_of(const struct perch_disassembler *disassembler, const cs_insn *from)
 {
-	const struct architecture *architecture = disassembler->architecture;
+	const struct capstone_architecture *architecture = disassembler->architecture;
 
 	if (has_word(architecture->calls, from->mnemonic) ||
 	    library.in_group(disassembler->handle, from, CS_GRP_CALL))
@@ -358,7 +358,7 @@ static size_t vector_length(const uint8_t *bytes, size_t left)
 	unsigned map;
 	size_t length;
 
-	for (size_t i = 0; i < NR(forms); i++) {
+	for (size_t i = 0; i < PERCH__NR(forms); i++) {
 		size_t prefix = forms[i].prefix;
 
 		if (bytes[0] != forms[i].first || left < prefix + 2)

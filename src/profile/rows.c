@@ -3,14 +3,14 @@
 #include "internal.h"
 
 /* A depth-first walk through the tree, outermost frames first. */
-struct step {
+struct row_step {
 	uint32_t node, row;
 	bool expanded; /* the node's children are on the stack, or done */
 };
 
 struct row_walk {
 	struct perch_profile *profile;
-	struct step *step; /* a stack */
+	struct row_step *step; /* a stack */
 	size_t nr, capacity;
 	uint32_t *open; /* by row: how many nodes of the row are on the way to the current node */
 	size_t open_capacity;
@@ -94,7 +94,7 @@ static uint32_t get_row(struct row_walk *walk, const struct node *node)
 
 static int push_node(struct row_walk *walk, uint32_t node)
 {
-	struct step *step = PERCH__ARRAY_APPEND(walk->step, walk->nr, walk->capacity);
+	struct row_step *step = PERCH__ARRAY_APPEND(walk->step, walk->nr, walk->capacity);
 
 	if (!step)
 		return -ENOMEM;
@@ -191,7 +191,7 @@ static int fill_from(struct row_walk *walk, uint32_t root)
 	if (push_node(walk, root))
 		return -ENOMEM;
 	while (walk->nr) {
-		struct step *step = &walk->step[walk->nr - 1];
+		struct row_step *step = &walk->step[walk->nr - 1];
 		struct node *node = &walk->profile->tree.node[step->node];
 
 		if (step->expanded) {

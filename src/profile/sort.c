@@ -10,7 +10,7 @@
  * equal sums by the columns. A step sorts numbers that have the same order. Only rows whose numbers
  * are equal in all steps are compared.
  */
-enum step { FIRST_SUM, SECOND_SUM, PERIOD, HEIGHT, SELF, LOCATION, NAME, COMPARE };
+enum sort_step { FIRST_SUM, SECOND_SUM, PERIOD, HEIGHT, SELF, LOCATION, NAME, COMPARE };
 enum { MAX_STEPS = COMPARE + 1 };
 
 struct order {
@@ -26,7 +26,7 @@ struct order {
 	size_t nr_sample;
 	bool with_dso, with_sym;
 	size_t first_compared; /* column whose order numbers do not have, or not the whole one */
-	enum step step[MAX_STEPS];
+	enum sort_step step[MAX_STEPS];
 	uint32_t *context_rank; /* by context; only of the event */
 	uint32_t *dso_rank;	/* by index */
 };
@@ -163,7 +163,7 @@ static uint64_t first_bytes(const char *text)
 }
 
 /* Returns the number of a row in a step. Of sums, the larger ones come first. */
-static inline uint64_t number_of(const struct order *order, enum step step,
+static inline uint64_t number_of(const struct order *order, enum sort_step step,
 				 const struct perch_row *row)
 {
 	bool children = order->options->children;
@@ -195,7 +195,7 @@ static inline uint64_t number_of(const struct order *order, enum step step,
 static void set_steps(struct order *order)
 {
 	const struct perch_rows_options *options = order->options;
-	enum step *step = order->step;
+	enum sort_step *step = order->step;
 
 	while (order->nr_sums < options->nr_by && order->nr_sums < 2 &&
 	       options->by[order->nr_sums]->scope == PERCH_COLUMN_PERIOD)
@@ -245,7 +245,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 	return rc ? rc : (a->index > b->index) - (a->index < b->index);
 }
 
-static void sort_items(struct order *order, const enum step *step, struct sort_item *items,
+static void sort_items(struct order *order, const enum sort_step *step, struct sort_item *items,
 		       size_t nr, struct sort_item *scratch)
 {
 	if (*step == COMPARE) {

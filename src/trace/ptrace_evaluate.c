@@ -90,8 +90,8 @@ static bool compare_words(uint16_t operation, uint32_t a, uint32_t b)
 }
 
 /* Loads, stores and calculations. Returns false for an instruction that seccomp does not have. */
-static bool execute(const struct evaluation *evaluation, const struct sock_filter *instruction,
-		    struct machine_state *state)
+static bool execute_instruction(const struct evaluation *evaluation,
+				const struct sock_filter *instruction, struct machine_state *state)
 {
 	const uint32_t k = instruction->k;
 
@@ -153,7 +153,7 @@ static bool may_refuse_from(struct evaluation *evaluation, unsigned at, struct m
 						  ? state.a
 						  : constant(instruction->k));
 		if (class != BPF_JMP) {
-			if (!execute(evaluation, instruction, &state))
+			if (!execute_instruction(evaluation, instruction, &state))
 				return true;
 		} else if (BPF_OP(instruction->code) == BPF_JA) {
 			at += instruction->k;

@@ -103,7 +103,7 @@ static unsigned bits_of(const char *format)
 	return bits > 64 ? 64 : bits;
 }
 
-struct form {
+struct pmu_form {
 	char text[1024];
 	size_t used;
 };
@@ -111,7 +111,7 @@ struct form {
 /* Appends "event=0..255", the term with its range. A term of one bit needs no value. */
 static int add_term(void *context, const struct list_field *field)
 {
-	struct form *form = context;
+	struct pmu_form *form = context;
 	unsigned bits = bits_of(field->text);
 	const char *separator = form->text[form->used - 1] == '/' ? "" : ",";
 	size_t left = sizeof(form->text) - form->used;
@@ -144,7 +144,7 @@ static bool needs_text(const struct perch_pmu *pmu)
 /* Adds "msr/event=0..0xffffffffffffffff/modifier" for a PMU with format files. */
 static int gather_format(struct list *list, const struct perch_pmu *pmu)
 {
-	struct form form = { .used = 0 };
+	struct pmu_form form = { .used = 0 };
 	struct list_event *event;
 	size_t prefix;
 	int rc;

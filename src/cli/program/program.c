@@ -13,8 +13,8 @@
 #include "program.h"
 
 /* Runs in the child: waits for the release, executes the program, reports a failed exec. */
-__attribute__((noreturn)) static void execute(char *const *argv, int go, int failure,
-					      void (*prepare)(void *context), void *context)
+__attribute__((noreturn)) static void execute_program(char *const *argv, int go, int failure,
+						      void (*prepare)(void *context), void *context)
 {
 	char byte;
 	ssize_t got;
@@ -59,7 +59,7 @@ int cli_program_start_prepared(struct cli_program *program, char *const *argv,
 	if (pid == 0) {
 		close(go[1]);
 		close(failure[0]);
-		execute(argv, go[0], failure[1], prepare, context);
+		execute_program(argv, go[0], failure[1], prepare, context);
 	}
 	close(go[0]);
 	close(failure[1]);
