@@ -41,6 +41,20 @@ enum perch_dso_kind {
 	PERCH_DSO_JIT,	       /**< functions of a jitdump file, see perch/jitdump.h */
 };
 
+/** Properties of the kinds of DSOs, for perch_dso_is(). */
+enum perch_dso_property {
+	PERCH_DSO_IS_MAPPED = 1 << 0,	 /**< something is at its addresses: any kind but UNKNOWN */
+	PERCH_DSO_IS_FILE = 1 << 1,	 /**< processes map the file at its path: FILE */
+	PERCH_DSO_IS_ELF = 1 << 2,	 /**< an ELF image: FILE, if it is one, MODULE, VDSO */
+	PERCH_DSO_IS_ON_DISK = 1 << 3,	 /**< a file has its code: FILE, MODULE */
+	PERCH_DSO_IS_KERNEL = 1 << 4,	 /**< the kernel without its modules: KERNEL */
+	PERCH_DSO_IS_IN_KERNEL = 1 << 5, /**< code of the kernel: KERNEL, MODULE, KERNEL_CODE */
+	PERCH_DSO_IS_MODULE = 1 << 6,	 /**< a module of the kernel: MODULE */
+	PERCH_DSO_IS_MEMORY = 1 << 7,	 /**< memory of one process without a file: ANON */
+	/** Programs write its code while they run: ANON, JIT. */
+	PERCH_DSO_IS_GENERATED = 1 << 8,
+};
+
 /** A jitdump file, in which a JIT compiler writes its functions, see perch/jitdump.h. */
 struct perch_jitdump;
 
@@ -98,6 +112,16 @@ struct perch_dso {
 	/** Kind ANON: the users of the process, if the recording has them. */
 	struct perch_process_users users;
 };
+
+/**
+ * Returns a property of a DSO's kind. New kinds have an answer, too: prefer it to comparing
+ * perch_dso.kind.
+ *
+ * @param dso       the DSO
+ * @param property  one property
+ * @return true if the kind has it
+ */
+PERCH_API bool perch_dso_is(const struct perch_dso *dso, enum perch_dso_property property);
 
 /** A thread, with the state after the records that were applied so far. */
 struct perch_thread;

@@ -73,7 +73,7 @@ static const char *mark_of(const struct perch_export_options *options,
 		return options->mark_inlined ? "_[i]" : "";
 	if (address->cpumode_char == 'k' || address->cpumode_char == 'g')
 		return options->mark_kernel ? "_[k]" : "";
-	if (address->dso->kind == PERCH_DSO_JIT || address->dso->kind == PERCH_DSO_ANON)
+	if (perch_dso_is(address->dso, PERCH_DSO_IS_GENERATED))
 		return options->mark_jit && address->symbol ? "_[j]" : "";
 	return "";
 }

@@ -43,7 +43,7 @@ const char *perch__export_name(struct perch_export *export, const struct perch_a
 
 	if (symbol)
 		return perch_symbols_name(symbols, symbol);
-	if (address->dso->kind == PERCH_DSO_UNKNOWN)
+	if (!perch_dso_is(address->dso, PERCH_DSO_IS_MAPPED))
 		return "[unknown]";
 	perch__export_unnamed(perch_symbols_dso_name(symbols, address->dso), buffer);
 	return buffer;

@@ -30,17 +30,11 @@ static bool same_function(const void *keys, uint32_t index, const void *key)
 static enum function_kind kind_of(const struct perch_address *address,
 				  const struct perch_symbol *symbol)
 {
-	switch (address->dso->kind) {
-	case PERCH_DSO_KERNEL:
-	case PERCH_DSO_MODULE:
-	case PERCH_DSO_KERNEL_CODE:
+	if (perch_dso_is(address->dso, PERCH_DSO_IS_IN_KERNEL))
 		return FUNCTION_KERNEL;
-	case PERCH_DSO_JIT:
-	case PERCH_DSO_ANON:
-		return symbol ? FUNCTION_JIT : FUNCTION_UNKNOWN;
-	default:
-		return symbol ? FUNCTION_USER : FUNCTION_UNKNOWN;
-	}
+	if (!symbol)
+		return FUNCTION_UNKNOWN;
+	return perch_dso_is(address->dso, PERCH_DSO_IS_GENERATED) ? FUNCTION_JIT : FUNCTION_USER;
 }
 
 static int fill_function(struct maker *maker, const struct perch_address *address,

@@ -18,12 +18,12 @@ struct copied_text {
 
 static bool is_file(const struct map *map)
 {
-	return map && map->dso->kind == PERCH_DSO_FILE;
+	return map && perch_dso_is(map->dso, PERCH_DSO_IS_FILE);
 }
 
 static bool is_generated(const struct map *map)
 {
-	return map && map->dso->kind == PERCH_DSO_ANON && !map->not_executable;
+	return map && perch_dso_is(map->dso, PERCH_DSO_IS_MEMORY) && !map->not_executable;
 }
 
 static bool text_of_file(const struct map *map, struct copied_text *text)
@@ -99,7 +99,7 @@ void perch__find_copied_text(const struct space *space, struct map *map)
 	struct copied_text text;
 
 	/* after exec, what is mapped at an address may be that of the old program */
-	if (map->dso->kind != PERCH_DSO_ANON || space->before)
+	if (!perch_dso_is(map->dso, PERCH_DSO_IS_MEMORY) || space->before)
 		return;
 	if ((!find_below(space, map, &text) && !find_between(space, map, &text)) ||
 	    may_be_unmapped(map, &text))

@@ -19,6 +19,7 @@
  *	jitdumps.c		functions of all jitdumps, by time
  *	  dso.c			  DSOs
  *	  space.c		  address spaces
+ *	kinds.c			properties of the kinds of DSOs
  *	jitdump_code.c		the code of a jitdump
  *	jitdump_lines.c		its lines
  *	jitdump_unwinding.c	its unwinding information

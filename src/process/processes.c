@@ -309,7 +309,7 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 		return perch__space_insert(processes->kernel, &map);
 	}
 	set_namespaces(processes, map.dso, mmap->pid);
-	if (map.dso->kind == PERCH_DSO_ANON) {
+	if (perch_dso_is(map.dso, PERCH_DSO_IS_MEMORY)) {
 		map.offset = map.start;
 		/* a recorder makes the records of older mappings, without a time */
 		if (processes->nr_dsos > nr_dsos)
@@ -319,18 +319,18 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	own = process ? writable_space(processes, process) : NULL;
 	if (!own)
 		return -ENOMEM;
-	if (map.dso->kind == PERCH_DSO_ANON)
+	if (perch_dso_is(map.dso, PERCH_DSO_IS_MEMORY))
 		set_generated(process, map.dso);
 	own->generation = ++processes->generation;
 	perch__find_copied_text(own, &map);
-	if (map.not_executable && map.dso->kind == PERCH_DSO_ANON)
+	if (map.not_executable && perch_dso_is(map.dso, PERCH_DSO_IS_MEMORY))
 		map.not_executable = !perch__space_has_generated(own, map.start, map.end);
 	own->has_vdso |= map.dso->kind == PERCH_DSO_VDSO;
 	/*
 	 * A compiler that makes pages of its memory executable has a mapping of all of it, and the
 	 * functions in it stay. A file replaces them.
 	 */
-	if (own->code && map.dso->kind != PERCH_DSO_ANON &&
+	if (own->code && !perch_dso_is(map.dso, PERCH_DSO_IS_MEMORY) &&
 	    perch__space_insert_code(own, &(struct map){ .start = map.start, .end = map.end }))
 		return -ENOMEM;
 	if (perch__space_insert(own, &map) || perch__insert_copied_text(own, &map))

@@ -172,7 +172,7 @@ static bool has_generated(const struct map_node *node, uint64_t start, uint64_t 
 	if (!node)
 		return false;
 	if (node->map.start < end && node->map.end > start && !node->map.not_executable &&
-	    node->map.dso->kind == PERCH_DSO_ANON)
+	    perch_dso_is(node->map.dso, PERCH_DSO_IS_MEMORY))
 		return true;
 	return (node->map.start > start && has_generated(node->left, start, end)) ||
 	       (node->map.end < end && has_generated(node->right, start, end));

@@ -21,7 +21,7 @@ static uint32_t address_of(struct perch_profile *profile, const struct sample *s
 
 	if (mode != sampled && sampled == PERCH_MISC_KERNEL && !(address >> 32) &&
 	    number != NO_NUMBER &&
-	    profile->addresses->address[number].dso->kind == PERCH_DSO_UNKNOWN)
+	    !perch_dso_is(profile->addresses->address[number].dso, PERCH_DSO_IS_MAPPED))
 		number = perch__address_number(profile->addresses, sample->thread,
 					       PERCH_MISC_KERNEL, address);
 	return number;

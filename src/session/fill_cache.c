@@ -16,7 +16,8 @@ static void cached_name(const struct perch_dso *dso, char name[PATH_MAX])
 	static const char deleted[] = " (deleted)";
 	size_t length;
 
-	snprintf(name, PATH_MAX, "%s", dso->kind == PERCH_DSO_VDSO ? "[vdso]" : dso->path);
+	snprintf(name, PATH_MAX, "%s",
+		 perch_dso_is(dso, PERCH_DSO_IS_ON_DISK) ? dso->path : "[vdso]");
 	length = strlen(name);
 	if (length >= sizeof(deleted) && !strcmp(name + length - (sizeof(deleted) - 1), deleted))
 		name[length - (sizeof(deleted) - 1)] = 0;
@@ -26,7 +27,7 @@ static void cached_name(const struct perch_dso *dso, char name[PATH_MAX])
 static void count_missing(struct perch_missing_files *missing, const struct perch_dso *dso,
 			  const struct perch_error *why)
 {
-	if (dso->kind != PERCH_DSO_FILE || dso->path[0] != '/' ||
+	if (!perch_dso_is(dso, PERCH_DSO_IS_FILE) || dso->path[0] != '/' ||
 	    (why->errnum != ENOENT && why->errnum != ENOTDIR && why->errnum != ESTALE &&
 	     why->errnum != EACCES && why->errnum != EPERM))
 		return;
@@ -43,7 +44,7 @@ static void check_without_id(struct perch_symbols *symbols, const struct perch_d
 	struct perch_error why;
 	int fd;
 
-	if (dso->kind != PERCH_DSO_FILE)
+	if (!perch_dso_is(dso, PERCH_DSO_IS_FILE))
 		return;
 	if (perch_symbols_open_file(symbols, dso, &fd, &why))
 		count_missing(missing, dso, &why);
@@ -140,8 +141,8 @@ static int add_debug_files(const struct filling *filling, const char *name,
 static int add_file(const struct filling *filling, const struct perch_dso *dso,
 		    const struct perch_build_id_text *id, struct perch_error *err)
 {
-	enum perch_cached_file kind = dso->kind == PERCH_DSO_VDSO ? PERCH_CACHED_VDSO
-								  : PERCH_CACHED_ELF;
+	enum perch_cached_file kind = perch_dso_is(dso, PERCH_DSO_IS_ON_DISK) ? PERCH_CACHED_ELF
+									      : PERCH_CACHED_VDSO;
 	const struct perch_fill_cache_options *options = filling->options;
 	struct perch_error why;
 	char name[PATH_MAX];
@@ -173,18 +174,11 @@ static int add_dso(const struct filling *filling, const struct perch_dso *dso,
 		return 0;
 	}
 	perch_format_build_id(&id, dso->build_id, dso->build_id_size);
-	switch (dso->kind) {
-	case PERCH_DSO_KERNEL:
-		return filling->options->kernel
-			       ? perch_build_id_cache_add_kallsyms(filling->cache, &id, err)
-			       : 0;
-	case PERCH_DSO_FILE:
-	case PERCH_DSO_MODULE:
-	case PERCH_DSO_VDSO:
+	if (perch_dso_is(dso, PERCH_DSO_IS_ELF))
 		return add_file(filling, dso, &id, err);
-	default:
-		return 0;
-	}
+	if (perch_dso_is(dso, PERCH_DSO_IS_KERNEL) && filling->options->kernel)
+		return perch_build_id_cache_add_kallsyms(filling->cache, &id, err);
+	return 0;
 }
 
 /* Finds which DSOs have samples. Returns 0 or a negative errno. */

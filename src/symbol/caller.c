@@ -126,5 +126,5 @@ const struct perch_symbol *perch_symbols_caller(struct perch_symbols *symbols,
 		break;
 	}
 	/* JIT compilers name data before a function, too */
-	return perch__kind_of(dso)->is_generated ? symbol : before;
+	return perch_dso_is(dso, PERCH_DSO_IS_GENERATED) ? symbol : before;
 }

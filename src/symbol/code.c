@@ -36,7 +36,7 @@ static int code_of_file(struct perch_symbols *symbols, const struct perch_dso *d
 		rc = perch__code_error(err, ENOENT,
 				       "no segment of the file has the bytes of the function");
 	}
-	if (perch__kind_of(dso)->is_mapped && !fstat(fd, &status))
+	if (perch_dso_is(dso, PERCH_DSO_IS_FILE) && !fstat(fd, &status))
 		code->modified_at = (uint64_t)status.st_mtim.tv_sec * 1000000000 +
 				    (uint64_t)status.st_mtim.tv_nsec;
 	perch__elf_clear(&elf);

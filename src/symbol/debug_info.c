@@ -307,9 +307,9 @@ struct debug_info *perch__debug_start(const struct sources *sources, const struc
 
 	if (!info)
 		return NULL;
-	if (dso->kind == PERCH_DSO_KERNEL)
+	if (perch_dso_is(dso, PERCH_DSO_IS_KERNEL))
 		rc = find_vmlinux(info, sources, dso);
-	else if (dso->kind == PERCH_DSO_MODULE)
+	else if (perch_dso_is(dso, PERCH_DSO_IS_MODULE))
 		rc = find_module(info, sources, dso);
 	else
 		rc = find_usable_file(info, sources, dso);

@@ -78,7 +78,7 @@ void perch_symbols_start_debug_info(struct perch_symbols *symbols, const struct 
 	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
 
 	/* servers may need long to answer, and the request for symbols comes first */
-	if (!cached || cached->debug_opened || !perch__kind_of(dso)->is_mapped ||
+	if (!cached || cached->debug_opened || !perch_dso_is(dso, PERCH_DSO_IS_FILE) ||
 	    symbols->sources.debuginfod)
 		return;
 	if (!symbols->thread)

@@ -43,7 +43,7 @@ int perch_symbols_open_shared_debug_file(struct perch_symbols *symbols, const st
 	size_t size = 0;
 
 	*fd = -ENOENT;
-	if (perch__kind_of(dso)->is_mapped)
+	if (perch_dso_is(dso, PERCH_DSO_IS_FILE))
 		*fd = perch__open_shared_debug_of(&symbols->sources, dso, build_id, &size);
 	if (*fd >= 0)
 		return (int)size;
@@ -62,7 +62,7 @@ int perch_symbols_download_debug_file(struct perch_symbols *symbols, const struc
 			? "the servers have no debug file, or it is not needed"
 			: "no servers of debuginfod: perch_symbols_options.debuginfod "
 			  "or DEBUGINFOD_URLS is not set");
-	*fd = perch__kind_of(dso)->is_mapped
+	*fd = perch_dso_is(dso, PERCH_DSO_IS_FILE)
 		      ? perch__download_debug_of(&symbols->sources, dso, &error)
 		      : -ENOENT;
 	if (*fd >= 0)

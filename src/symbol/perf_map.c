@@ -479,7 +479,7 @@ bool perch__perf_map_pid(const struct perch_dso *dso, unsigned *pid)
 {
 	int length = 0;
 
-	return dso->kind == PERCH_DSO_ANON &&
+	return perch_dso_is(dso, PERCH_DSO_IS_MEMORY) &&
 	       sscanf(dso->path, "/tmp/perf-%u.map%n", pid, &length) == 1 && length &&
 	       !dso->path[length];
 }

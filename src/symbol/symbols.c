@@ -169,7 +169,8 @@ static void finish_load(struct dso_symbols *cached, int rc)
 		perch__set_symbol_error(&cached->error, "out of memory");
 	}
 	/* a file with exported symbols only keeps its reason */
-	if (perch__table_has_functions(&cached->table) && !perch__kind_of(cached->dso)->is_mapped)
+	if (perch__table_has_functions(&cached->table) &&
+	    !perch_dso_is(cached->dso, PERCH_DSO_IS_FILE))
 		cached->error.text[0] = 0;
 }
 
@@ -301,7 +302,7 @@ const struct perch_symbol *perch_symbols_find_data(struct perch_symbols *symbols
 	struct proof proof = { 0 };
 	struct entry *entry;
 
-	if (!perch__kind_of(dso)->is_mapped)
+	if (!perch_dso_is(dso, PERCH_DSO_IS_FILE))
 		return NULL;
 	cached = perch__symbols_of_dso(symbols, dso);
 	if (!cached)

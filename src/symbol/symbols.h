@@ -106,9 +106,6 @@ struct dso_kind {
 	const char *no_file;	  /* the reason if there is no file; NULL: it is none */
 	const char *fixed_name;
 	unsigned recorded; /* bits 1 << enum perch_recorded_kind: what a recording may have of it */
-	bool is_mapped;	   /* programs map its file, which servers have, too */
-	bool is_kernel;	   /* it is the kernel or a part of it */
-	bool is_generated; /* a compiler makes it while a program runs */
 };
 extern const struct dso_kind perch__kind_file, perch__kind_kernel, perch__kind_module,
 	perch__kind_vdso, perch__kind_memory, perch__kind_bpf, perch__kind_jit;

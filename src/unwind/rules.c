@@ -148,7 +148,7 @@ struct rules *perch__rules_open(struct perch_symbols *symbols, const struct perc
 	rules->symbols = symbols;
 	rules->fd = -1;
 	/* memory without a file has no rules, and that is no error */
-	if (dso->kind != PERCH_DSO_FILE && dso->kind != PERCH_DSO_VDSO)
+	if (!perch_dso_is(dso, PERCH_DSO_IS_ELF) || perch_dso_is(dso, PERCH_DSO_IS_IN_KERNEL))
 		return rules;
 	if (perch_symbols_open_file(symbols, dso, &rules->fd, &err))
 		error = err.message;

@@ -55,7 +55,7 @@ static const struct perch_symbol *find_function(const struct rules *rules, uint6
 {
 	const struct perch_symbol_frame *frames;
 	/* other than perch_symbols_find(), it counts no address without a name */
-	int nr = rules->dso->kind == PERCH_DSO_ANON
+	int nr = perch_dso_is(rules->dso, PERCH_DSO_IS_MEMORY)
 			 ? perch_symbols_frames(rules->symbols, rules->dso, offset, &frames)
 			 : 0;
 

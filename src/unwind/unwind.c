@@ -126,7 +126,7 @@ static bool is_data(const struct perch_location *location)
 
 	if (location->not_executable)
 		return true;
-	return dso->kind == PERCH_DSO_ANON && !dso->code_size &&
+	return perch_dso_is(dso, PERCH_DSO_IS_MEMORY) && !dso->code_size &&
 	       (!strcmp(dso->path, "[heap]") || !strncmp(dso->path, "[stack", 6));
 }
 
@@ -144,7 +144,7 @@ static inline const struct row *find_row(struct perch_unwinder *unwinder,
 	if (recent->ip == ip && recent->generation == generation)
 		return &unwinder->rows.row[recent->row];
 	perch_processes_resolve(unwinder->processes, thread, PERCH_MISC_USER, ip, &location);
-	if (location.dso->kind == PERCH_DSO_UNKNOWN || is_data(&location)) {
+	if (!perch_dso_is(location.dso, PERCH_DSO_IS_MAPPED) || is_data(&location)) {
 		*mapped = false;
 		return NULL;
 	}
@@ -319,7 +319,8 @@ static const struct rules *rules_at(struct perch_unwinder *unwinder, const struc
 	const struct rules *rules;
 
 	perch_processes_resolve(unwinder->processes, walk->thread, PERCH_MISC_USER, ip, &location);
-	rules = location.dso->kind == PERCH_DSO_FILE ? get_rules(unwinder, location.dso) : NULL;
+	rules = perch_dso_is(location.dso, PERCH_DSO_IS_FILE) ? get_rules(unwinder, location.dso)
+							      : NULL;
 	*offset = location.offset;
 	return rules && rules->fd >= 0 ? rules : NULL;
 }

@@ -417,6 +417,34 @@ static void generated_code_has_the_users_of_its_process(void **state)
 	}
 }
 
+static void kinds_have_properties(void **state)
+{
+	/* a kind that has the property, and one that could be mistaken for it */
+	static const struct {
+		enum perch_dso_kind with, without;
+		enum perch_dso_property property;
+	} cases[] = {
+		{ PERCH_DSO_ANON, PERCH_DSO_UNKNOWN, PERCH_DSO_IS_MAPPED },
+		{ PERCH_DSO_FILE, PERCH_DSO_MODULE, PERCH_DSO_IS_FILE },
+		{ PERCH_DSO_VDSO, PERCH_DSO_KERNEL, PERCH_DSO_IS_ELF },
+		{ PERCH_DSO_MODULE, PERCH_DSO_VDSO, PERCH_DSO_IS_ON_DISK },
+		{ PERCH_DSO_KERNEL, PERCH_DSO_MODULE, PERCH_DSO_IS_KERNEL },
+		{ PERCH_DSO_KERNEL_CODE, PERCH_DSO_VDSO, PERCH_DSO_IS_IN_KERNEL },
+		{ PERCH_DSO_MODULE, PERCH_DSO_KERNEL_CODE, PERCH_DSO_IS_MODULE },
+		{ PERCH_DSO_ANON, PERCH_DSO_JIT, PERCH_DSO_IS_MEMORY },
+		{ PERCH_DSO_JIT, PERCH_DSO_KERNEL_CODE, PERCH_DSO_IS_GENERATED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PERCH__NR(cases); i++) {
+		const struct perch_dso with = { .kind = cases[i].with };
+		const struct perch_dso without = { .kind = cases[i].without };
+
+		assert_true(perch_dso_is(&with, cases[i].property));
+		assert_false(perch_dso_is(&without, cases[i].property));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +458,7 @@ int main(void)
 		cmocka_unit_test(kernel_generation_changes_with_maps),
 		cmocka_unit_test(finds_the_image_of_the_kernel),
 		cmocka_unit_test(generated_code_has_the_users_of_its_process),
+		cmocka_unit_test(kinds_have_properties),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

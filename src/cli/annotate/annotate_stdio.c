@@ -37,7 +37,7 @@ static int put_title(FILE *out, const struct listing *listing)
 
 	if (!line)
 		return 0;
-	if (annotate->full_paths && dso->kind == PERCH_DSO_FILE)
+	if (annotate->full_paths && perch_dso_is(dso, PERCH_DSO_IS_FILE))
 		perch_clean_text(dso->path, path, sizeof(path));
 	else
 		snprintf(path, sizeof(path), "%s", perch_symbols_dso_name(symbols, dso));

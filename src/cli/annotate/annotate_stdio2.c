@@ -56,7 +56,7 @@ void annotate_put_title(FILE *out, const struct listing *listing)
 	fprintf(out, ", Event count (approx.): %" PRIu64, listing->sum[0].period);
 	if (!browsed)
 		fprintf(out, ", [percent: %s]", annotate_percent_type(annotate));
-	if (symbol->dso->kind == PERCH_DSO_FILE)
+	if (perch_dso_is(symbol->dso, PERCH_DSO_IS_FILE))
 		perch_clean_text(symbol->dso->path, path, sizeof(path));
 	else
 		snprintf(path, sizeof(path), "%s", perch_symbols_dso_name(symbols, symbol->dso));

@@ -37,7 +37,7 @@ static void set_loaded_id(const struct perch_dso *dso, struct perch_build_id_tex
 	int size = 0, fd;
 
 	id->text[0] = 0;
-	if (dso->kind == PERCH_DSO_KERNEL) {
+	if (perch_dso_is(dso, PERCH_DSO_IS_KERNEL)) {
 		size = perch_build_id_of_kernel(build_id, NULL);
 	} else {
 		/* the path is "[name]" */
@@ -114,7 +114,7 @@ static void put_kernel_map(const struct perch_dso *dso, const char *modules)
 
 	set_loaded_id(dso, &id);
 	printf("%s %16" PRIx64 " %16" PRIx64 " ", id.text, dso->start, dso->start + dso->length);
-	if (dso->kind == PERCH_DSO_KERNEL)
+	if (perch_dso_is(dso, PERCH_DSO_IS_KERNEL))
 		cli_put_clean(stdout, dso->path);
 	else
 		put_module_path(modules, dso->path);
@@ -143,7 +143,8 @@ static int print_kernel_maps(void)
 	uname(&name);
 	snprintf(modules, sizeof(modules), "/lib/modules/%s", name.release);
 	for (size_t i = 0; sorted && i < nr; i++)
-		if ((dsos[i]->kind == PERCH_DSO_KERNEL || dsos[i]->kind == PERCH_DSO_MODULE) &&
+		if ((perch_dso_is(dsos[i], PERCH_DSO_IS_KERNEL) ||
+		     perch_dso_is(dsos[i], PERCH_DSO_IS_MODULE)) &&
 		    dsos[i]->length)
 			sorted[nr_sorted++] = dsos[i];
 	if (nr_sorted)
@@ -292,7 +293,7 @@ static void put_hits(struct entries *entries, const struct perch_dso *const *dso
 			put_entry(entries->ids[i].bytes, entries->ids[i].size,
 				  entries->ids[i].path);
 	for (size_t i = 0; i < nr; i++)
-		if (dsos[i]->used && dsos[i]->kind != PERCH_DSO_UNKNOWN &&
+		if (dsos[i]->used && perch_dso_is(dsos[i], PERCH_DSO_IS_MAPPED) &&
 		    find_dso(entries, dsos[i]) == PERCH__HASH_NONE)
 			put_entry(dsos[i]->build_id, dsos[i]->build_id_size, dsos[i]->path);
 }

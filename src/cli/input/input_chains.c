@@ -114,7 +114,8 @@ static void test_outermost(struct cli_input *input, const struct perch_record *r
 	input->tested_chains += weight;
 	if (record->sample.callchain.nr < CONTEXT_IP_AND_CALLER)
 		return;
-	if (!locate_outermost(input, record, &location) || location.dso->kind == PERCH_DSO_UNKNOWN)
+	if (!locate_outermost(input, record, &location) ||
+	    !perch_dso_is(location.dso, PERCH_DSO_IS_MAPPED))
 		input->wrong_chains += weight;
 }
 
@@ -182,7 +183,7 @@ static const char *special_reason(const struct perch_unwinder *unwinder,
 {
 	if (end == PERCH_UNWIND_NO_FILE)
 		return perch_unwinder_error(unwinder, dso);
-	if (end == PERCH_UNWIND_NO_RULE && dso->kind == PERCH_DSO_ANON)
+	if (end == PERCH_UNWIND_NO_RULE && perch_dso_is(dso, PERCH_DSO_IS_MEMORY))
 		return "its JIT compiler describes no frames; some do in a jitdump: record -k mono "
 		       "with node --perf-prof --perf-prof-unwinding-info, or python3 -X perf_jit "
 		       "(3.13)";

@@ -141,7 +141,7 @@ static void print_generated_code(const struct cli_input *input, const struct per
 	/* a jitdump that cannot be used has its own note, with the reason */
 	if (misses && !damaged && has_unusable_jitdump(input, dso))
 		return;
-	if (dso->kind != PERCH_DSO_ANON || strncmp(dso->path, "/tmp/perf-", 10) ||
+	if (!perch_dso_is(dso, PERCH_DSO_IS_MEMORY) || strncmp(dso->path, "/tmp/perf-", 10) ||
 	    (!misses && !damaged) || ++*processes > MAX_NAMED_FILES)
 		return;
 	if (damaged)
@@ -306,7 +306,7 @@ static void count_unverified(const struct cli_input *input, const struct perch_d
 	    perch_symbols_get_state(symbols, dso, &reason) != PERCH_SYMBOLS_UNVERIFIED)
 		return;
 	unverified->files++;
-	unverified->maps += dso->kind == PERCH_DSO_ANON;
+	unverified->maps += perch_dso_is(dso, PERCH_DSO_IS_MEMORY);
 	unverified->other_inode += reason == PERCH_SYMBOLS_OTHER_FILE ||
 				   reason == PERCH_SYMBOLS_REPLACED;
 	unverified->undated += reason == PERCH_SYMBOLS_NO_TIME;
@@ -314,7 +314,7 @@ static void count_unverified(const struct cli_input *input, const struct perch_d
 		return;
 	perch_clean_text(dso->path, path, sizeof(path));
 	cli_note(input->command, "names of %s are unverified: %s%s", path,
-		 dso->kind == PERCH_DSO_ANON ? "" : "no build id was recorded, and ",
+		 perch_dso_is(dso, PERCH_DSO_IS_MEMORY) ? "" : "no build id was recorded, and ",
 		 perch_symbols_doubt(symbols, dso));
 }
 
@@ -363,9 +363,9 @@ static void print_symbol_errors(const struct cli_input *input)
 		count_unverified(input, dsos[i], &unverified);
 		if (!dsos[i]->used || !error)
 			continue;
-		if (dsos[i]->kind == PERCH_DSO_KERNEL)
+		if (perch_dso_is(dsos[i], PERCH_DSO_IS_KERNEL))
 			cli_note(input->command, "kernel addresses have no symbols: %s", error);
-		if (dsos[i]->kind == PERCH_DSO_FILE || dsos[i]->kind == PERCH_DSO_MODULE)
+		if (perch_dso_is(dsos[i], PERCH_DSO_IS_ON_DISK))
 			print_nameless(input, dsos[i], error, &nameless);
 	}
 	if (processes > MAX_NAMED_FILES)

@@ -240,7 +240,7 @@ int script_put_location(struct script *script, const struct script_event *event,
 		return 0;
 	if (script_resolve(script, sample, address, &target))
 		return -ENOMEM;
-	if (target.location.dso->kind == PERCH_DSO_ANON)
+	if (perch_dso_is(target.location.dso, PERCH_DSO_IS_MEMORY))
 		target.dso = strncmp(target.dso, "/tmp/perf-", 10) ? target.dso : "//anon";
 	else if (event->fields & SCRIPT_SYM)
 		find_accessed(script, &target);

@@ -278,7 +278,7 @@ static int find_path(struct path *path, uint64_t start, uint64_t end, struct scr
 		return 0;
 	if (script_resolve(path->script, path->sample, start, target))
 		return -ENOMEM;
-	if (target->location.dso->kind == PERCH_DSO_UNKNOWN)
+	if (!perch_dso_is(target->location.dso, PERCH_DSO_IS_MAPPED))
 		return 0;
 	wanted.dso = target->location.dso;
 	wanted.offset = target->location.offset;

@@ -35,9 +35,9 @@ static int put_function(struct script *script, struct perch__json_writer *json,
 				     perch_symbols_name(script->symbols, address->symbol));
 	if (event->fields & SCRIPT_SYMOFF && address->symbol)
 		perch__json_put_number(json, "symoff", address->offset - address->symbol->start);
-	if (event->fields & SCRIPT_DSO && address->dso->kind != PERCH_DSO_UNKNOWN)
+	if (event->fields & SCRIPT_DSO && perch_dso_is(address->dso, PERCH_DSO_IS_MAPPED))
 		perch__json_put_text(json, "dso", path);
-	if (event->fields & SCRIPT_DSOFF && address->dso->kind == PERCH_DSO_FILE)
+	if (event->fields & SCRIPT_DSOFF && perch_dso_is(address->dso, PERCH_DSO_IS_FILE))
 		perch__json_put_hex(json, "dsoff", address->offset);
 	if (frame)
 		put_source(json, event, frame);
@@ -221,7 +221,7 @@ static int put_branch_end(struct script *script, struct perch__json_writer *json
 		return 0;
 	if (script_resolve(script, sample, address, &target))
 		return -ENOMEM;
-	if (target.location.dso->kind == PERCH_DSO_UNKNOWN)
+	if (!perch_dso_is(target.location.dso, PERCH_DSO_IS_MAPPED))
 		return 0;
 	script_find_symbol(script, &target);
 	if (event->fields & SCRIPT_BRSTACKSYM && target.symbol) {
@@ -233,7 +233,8 @@ static int put_branch_end(struct script *script, struct perch__json_writer *json
 	}
 	snprintf(name, sizeof(name), "%s_dso", end);
 	perch__json_put_text(json, name, target.dso);
-	if (event->fields & SCRIPT_BRSTACKOFF && target.location.dso->kind == PERCH_DSO_FILE) {
+	if (event->fields & SCRIPT_BRSTACKOFF &&
+	    perch_dso_is(target.location.dso, PERCH_DSO_IS_FILE)) {
 		snprintf(name, sizeof(name), "%s_dsoff", end);
 		perch__json_put_hex(json, name, target.location.offset);
 	}

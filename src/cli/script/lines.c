@@ -66,8 +66,7 @@ const char *script_dso_path(struct script *script, const struct perch_dso *dso)
 		return script->dso[dso->index];
 	if (PERCH__ARRAY_RESERVE_ZEROED(script->dso, script->nr_dsos, (size_t)dso->index + 1))
 		return NULL;
-	if (dso->kind == PERCH_DSO_FILE || dso->kind == PERCH_DSO_ANON ||
-	    dso->kind == PERCH_DSO_JIT)
+	if (perch_dso_is(dso, PERCH_DSO_IS_FILE) || perch_dso_is(dso, PERCH_DSO_IS_GENERATED))
 		perch_clean_text(dso->path, path, sizeof(path));
 	else if (dso->kernel_image && dso->length)
 		perch_clean_text(dso->kernel_image, path, sizeof(path));
@@ -168,7 +167,7 @@ static struct script *script_of(const struct script_lines *lines)
 
 static bool is_object_file(const struct perch_dso *dso)
 {
-	return dso->kind == PERCH_DSO_FILE && dso->path[0] == '/' && dso->path[1] != '/';
+	return perch_dso_is(dso, PERCH_DSO_IS_FILE) && dso->path[0] == '/' && dso->path[1] != '/';
 }
 
 /* Writes " (path)" or " (path+0xoff)". Returns the end, or NULL if out of memory. */
@@ -209,7 +208,8 @@ static char *put_source(const struct script_lines *lines, char *at,
 		at = put_bytes(at, file, strnlen(file, SCRIPT_MAX_PATH));
 		return put_number(put_bytes(at, ":", 1), frame->line, 1, 0);
 	}
-	if (address->dso->kind == PERCH_DSO_UNKNOWN || address->dso->kind == PERCH_DSO_ANON)
+	if (!perch_dso_is(address->dso, PERCH_DSO_IS_MAPPED) ||
+	    perch_dso_is(address->dso, PERCH_DSO_IS_MEMORY))
 		return at;
 	file = script_dso_path(script_of(lines), address->dso);
 	if (!file)

@@ -99,7 +99,8 @@ static int find_main(const struct pprof *pprof, const struct perch_address **mai
 		address =
 			perch_session_address(export->session, export->stack[entry->stack].address);
 		samples[address->dso->index] += entry->samples;
-		if (address->dso->kind == PERCH_DSO_FILE && samples[address->dso->index] > most) {
+		if (perch_dso_is(address->dso, PERCH_DSO_IS_FILE) &&
+		    samples[address->dso->index] > most) {
 			most = samples[address->dso->index];
 			*main = address;
 		}

@@ -91,13 +91,12 @@ int64_t perch__pprof_function(struct pprof *pprof, const struct perch_address *a
 
 bool perch__pprof_has_mapping(const struct perch_dso *dso)
 {
-	return dso->kind != PERCH_DSO_UNKNOWN && dso->kind != PERCH_DSO_ANON;
+	return perch_dso_is(dso, PERCH_DSO_IS_MAPPED) && !perch_dso_is(dso, PERCH_DSO_IS_MEMORY);
 }
 
 bool perch__pprof_is_loaded_at_start(const struct perch_dso *dso)
 {
-	return dso->kind == PERCH_DSO_KERNEL || dso->kind == PERCH_DSO_MODULE ||
-	       dso->kind == PERCH_DSO_KERNEL_CODE;
+	return perch_dso_is(dso, PERCH_DSO_IS_IN_KERNEL);
 }
 
 static int64_t add_build_id(struct pprof *pprof, const struct perch_dso *dso)
@@ -127,7 +126,8 @@ int64_t perch__pprof_mapping(struct pprof *pprof, const struct perch_dso *dso)
 	mapping->written = true;
 	/* pages with code only: pprof finds the segment of the file by the start */
 	message.memory_start = mapping->base + (mapping->first & ~(PPROF_PAGE - 1));
-	message.file_offset = dso->kind == PERCH_DSO_FILE ? mapping->first & ~(PPROF_PAGE - 1) : 0;
+	message.file_offset =
+		perch_dso_is(dso, PERCH_DSO_IS_FILE) ? mapping->first & ~(PPROF_PAGE - 1) : 0;
 	message.memory_limit = (mapping->base + mapping->last + PPROF_PAGE) & ~(PPROF_PAGE - 1);
 	message.filename = perch__pprof_clean_text(pprof, dso->path);
 	message.build_id = add_build_id(pprof, dso);

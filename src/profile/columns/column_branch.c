@@ -92,7 +92,7 @@ const struct perch_column_methods perch__column_symbol_to = { .value = to_value,
 /* As in perf, addresses in no mapping have one text. */
 static bool is_unmapped(const struct perch_profile *profile, uint32_t frame)
 {
-	return profile->frame[frame].dso->kind == PERCH_DSO_UNKNOWN;
+	return !perch_dso_is(profile->frame[frame].dso, PERCH_DSO_IS_MAPPED);
 }
 
 static uint64_t line_frame(const struct perch_profile *profile, uint32_t frame)

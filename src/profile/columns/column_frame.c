@@ -90,8 +90,8 @@ static void put_address(char *buffer, size_t size, uint64_t address)
 /* An address without a function: of a module, from its start on, as in perf. */
 static uint64_t shown_offset(const struct perch_frame *frame)
 {
-	return frame->dso->kind == PERCH_DSO_MODULE ? frame->offset - frame->dso->start
-						    : frame->offset;
+	return perch_dso_is(frame->dso, PERCH_DSO_IS_MODULE) ? frame->offset - frame->dso->start
+							     : frame->offset;
 }
 
 const char *perch_profile_frame_name(struct perch_profile *profile, const struct perch_frame *frame,

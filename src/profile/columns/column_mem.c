@@ -136,7 +136,7 @@ static void find_address(const struct sample *sample, uint64_t address, uint64_t
 
 	perch_processes_resolve(processes, sample->thread, mode, address, &location);
 	if (mode != sampled && sampled == PERCH_MISC_KERNEL && !(address >> 32) &&
-	    location.dso->kind == PERCH_DSO_UNKNOWN) {
+	    !perch_dso_is(location.dso, PERCH_DSO_IS_MAPPED)) {
 		mode = PERCH_MISC_KERNEL; /* of 32 bits */
 		perch_processes_resolve(processes, sample->thread, mode, address, &location);
 	}
@@ -180,7 +180,7 @@ static int line_value(const struct sample *sample, uint64_t *value)
 	dso = dso_of(sample->profile, words);
 	words[OFFSET] &= ~(uint64_t)(LINE - 1);
 	words[ADDRESS] = words[OFFSET];
-	if (dso->kind == PERCH_DSO_ANON || dso->kind == PERCH_DSO_UNKNOWN)
+	if (perch_dso_is(dso, PERCH_DSO_IS_MEMORY) || !perch_dso_is(dso, PERCH_DSO_IS_MAPPED))
 		words[PROCESS] =
 			mode_of(words) == PERCH_MISC_KERNEL ? 0 : perch_thread_pid(sample->thread);
 	return add_address(sample->profile, words, value);
@@ -240,7 +240,7 @@ static const char *line_text(struct perch_profile *profile, const struct cell *c
 			     size_t size)
 {
 	const uint64_t *words = words_of(profile, cell);
-	bool unknown = dso_of(profile, words)->kind == PERCH_DSO_UNKNOWN;
+	bool unknown = !perch_dso_is(dso_of(profile, words), PERCH_DSO_IS_MAPPED);
 
 	return variable_text(profile, words, unknown ? 'X' : perch__cpumode_char(mode_of(words)),
 			     buffer, size);

@@ -21,7 +21,7 @@ static bool is_named_dso(struct perch_filter *filter, const struct perch_dso *ds
 	bool named = perch__filter_is_named(names, perch_symbols_dso_name(filter->symbols, dso));
 
 	named |= perch__filter_is_named(names, dso->path);
-	if (dso->kind == PERCH_DSO_KERNEL) {
+	if (perch_dso_is(dso, PERCH_DSO_IS_KERNEL)) {
 		named |= perch__filter_is_named(names, "[kernel.kallsyms]");
 		named |= perch__filter_is_named(names, "[kernel.vmlinux]");
 		named |= perch__filter_is_named(names, dso->kernel_image);

@@ -41,7 +41,7 @@ static int check_running(const struct sources *sources, const struct perch_dso *
 	int size = perch_build_id_of_kernel(running, NULL);
 
 	if (!sources->root &&
-	    (dso->build_id_size && dso->kind == PERCH_DSO_KERNEL
+	    (dso->build_id_size && perch_dso_is(dso, PERCH_DSO_IS_KERNEL)
 		     ? size > 0 && perch__same_build_id(dso->build_id, dso->build_id_size, running,
 							(size_t)size)
 		     : !sources->foreign))
@@ -119,7 +119,7 @@ static int find_shift(const struct perch_dso *dso, uint64_t *shift, struct perch
 	int size;
 
 	*shift = 0;
-	if (dso->kind == PERCH_DSO_KERNEL) {
+	if (perch_dso_is(dso, PERCH_DSO_IS_KERNEL)) {
 		find_running_kernel(&text, &stext);
 		if (!dso->text_start || (!text && !stext))
 			return not_there(err, "the kernel");
@@ -175,7 +175,7 @@ int perch__code_of_kernel(const struct sources *sources, const struct perch_dso 
 	struct perch_code wanted = *code;
 	int rc = -ENOENT;
 
-	if (dso->kind == PERCH_DSO_KERNEL)
+	if (perch_dso_is(dso, PERCH_DSO_IS_KERNEL))
 		rc = code_of_vmlinux(sources, dso, code, err);
 	if (!rc || rc == -ENOMEM)
 		return rc;

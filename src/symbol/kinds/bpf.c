@@ -131,5 +131,4 @@ const struct dso_kind perch__kind_bpf = {
 	.name = bpf_name,
 	.open_lines = open_bpf_lines,
 	.code = code_of_bpf,
-	.is_kernel = true,
 };

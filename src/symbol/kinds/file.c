@@ -37,5 +37,4 @@ const struct dso_kind perch__kind_file = {
 	.open_debug = perch__open_debug_of,
 	.open_lines = perch__open_debug_lines,
 	.recorded = 1 << PERCH_RECORDED_ELF | 1 << PERCH_RECORDED_DEX,
-	.is_mapped = true,
 };

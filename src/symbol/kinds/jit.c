@@ -83,5 +83,4 @@ const struct dso_kind perch__kind_jit = {
 	.find = find_jit,
 	.name = jit_name,
 	.code = code_of_jitdump,
-	.is_generated = true,
 };

@@ -26,5 +26,4 @@ const struct dso_kind perch__kind_kernel = {
 	.open_lines = perch__open_debug_lines,
 	.code = perch__code_of_kernel,
 	.recorded = 1 << PERCH_RECORDED_KERNEL,
-	.is_kernel = true,
 };

@@ -59,5 +59,4 @@ const struct dso_kind perch__kind_memory = {
 	.find = find_generated,
 	.name = memory_name,
 	.code = code_of_memory,
-	.is_generated = true,
 };

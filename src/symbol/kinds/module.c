@@ -96,5 +96,4 @@ const struct dso_kind perch__kind_module = {
 	.code = perch__code_of_kernel,
 	.no_file = "no file of the module",
 	.recorded = 1 << PERCH_RECORDED_MODULE,
-	.is_kernel = true,
 };

@@ -28,8 +28,8 @@ static char *demangle_stub(const char *name)
 /* As in perf, names of the kernel have an option of their own. */
 static bool is_demangled(const struct perch_symbols *symbols, const struct perch_symbol *symbol)
 {
-	return perch__kind_of(symbol->dso)->is_kernel ? symbols->demangle_kernel
-						      : !symbols->no_demangle;
+	return perch_dso_is(symbol->dso, PERCH_DSO_IS_IN_KERNEL) ? symbols->demangle_kernel
+								 : !symbols->no_demangle;
 }
 
 static char *demangle_symbol(const struct perch_symbol *symbol)
