@@ -37,13 +37,8 @@ def readers(compressed2=False):
     yield PERCH
     if NEWEST:
         yield NEWEST
-    if shutil.which("perf") and (not compressed2 or reads_compressed2("perf")):
+    if shutil.which("perf") and (not compressed2 or peer.version("perf") >= (6, 16)):
         yield "perf"
-
-
-def reads_compressed2(program):
-    version = re.search(r"version (\d+)\.(\d+)", run(program, "--version").stdout)
-    return bool(version) and (int(version[1]), int(version[2])) >= (6, 16)
 
 
 def lines_of(text):

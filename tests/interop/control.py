@@ -17,6 +17,7 @@ from cases import check, limit
 import peer
 
 PERCH = os.environ.get("PERCH", "build/perch")
+HAS_PERF = peer.version("perf") >= (5, 12)  # older ones have no fifo: or fewer commands
 
 # Three functions run as long as each other; the client is in this program, as in a benchmark. The CPU time makes it independent of load.
 PROGRAM = r"""
@@ -98,7 +99,7 @@ def functions(tool, path):
 def check_bracket(bracket, form):
     """Only what runs between enable and disable has samples, in the files of both, for both readers."""
     path = os.path.join(bracket.work, "out.data")
-    tools = [tool for tool in (PERCH, "perf") if shutil.which(tool)]
+    tools = [PERCH, *(["perf"] if HAS_PERF else [])]
     for tool in tools:
         done = bracket.run([tool, "record", "-D", "-1", "-e", "cpu-clock:u", "-F", "500", "-o", path],
                            ["ping", "enable", "disable"], form if tool == PERCH else "fifo:")
@@ -114,7 +115,7 @@ def check_bracket(bracket, form):
 def check_events(bracket):
     """An event of several is enabled and disabled by its name."""
     path = os.path.join(bracket.work, "events.data")
-    tools = [tool for tool in (PERCH, "perf") if shutil.which(tool)]
+    tools = [PERCH, *(["perf"] if HAS_PERF else [])]
     for tool in tools:
         done = bracket.run([tool, "record", "-D", "-1", "-e", "cpu-clock:u,task-clock:u", "-F", "500", "-o", path],
                            ["enable cpu-clock:u", "disable cpu-clock:u"])
@@ -176,7 +177,7 @@ def check_answers(work):
         found, status = converse([PERCH, name, *events, *options], same + ["stop\n"])
         check(set(found) == {"ack\n\0"} and len(found) == len(same) + 1 and not status, f"perch {name}: each command is acknowledged, and stop ends it",
               found, f"exit status {status}")
-        if name != "top" and shutil.which("perf"):
+        if name != "top" and HAS_PERF:
             theirs, _ = converse(["perf", name, *events, *options], same, "4")  # perf stat waits for the program after a stop
             check(theirs[:len(same)] == found[:len(same)], f"perf {name}: the same answers", theirs)
         found, status = converse([PERCH, name, *events, *options], wrong + ["stop\n"])

@@ -100,3 +100,12 @@ def plain_start(text):
     dynamic loader ends with a call, and _dl_start_user follows.
     """
     return re.sub(r"\b(?:_dl_start_user|_start)(?:\+0x[0-9a-f]+)?(?![\w.])", "_start", text)
+
+
+def version(program):
+    """The version of a perf, as (6, 1); (0, 0) if it does not run or says none."""
+    try:
+        found = re.search(r"version (\d+)\.(\d+)", try_run([program, "--version"], capture_output=True, text=True).stdout)
+    except OSError:
+        found = None
+    return (int(found[1]), int(found[2])) if found else (0, 0)

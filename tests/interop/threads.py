@@ -123,8 +123,13 @@ def check_names():
 
 def check_targets():
     """The recording ends with the process that it records."""
-    with subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"]) as target:
-        done = run(PERCH, "record", "--threads", "-e", "cpu-clock", "-o", "pid.data", "-p", str(target.pid))
+    # it runs until it is recorded, then some more
+    work = "while [ ! -e pid.data/data.0 ]; do :; done; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"
+    with subprocess.Popen(["sh", "-c", work]) as target:
+        try:
+            done = run(PERCH, "record", "--threads", "-e", "cpu-clock", "-o", "pid.data", "-p", str(target.pid))
+        finally:
+            target.kill()
     check(done.returncode == 0 and re.search(r"\([1-9]\d* samples\)", done.stderr), "record --threads -p ends with the process", done)
 
 
