@@ -124,6 +124,17 @@ static int add_off_cpu(const struct perch_recorder *recorder, struct perch_event
 	return 0;
 }
 
+/* After a failure: the caller may open the same list again. */
+static void drop_events(struct perch_events *events, size_t nr)
+{
+	while (events->nr > nr) {
+		const struct perch_event *event = &events->event[--events->nr];
+
+		free(event->filter);
+		free(event->path);
+	}
+}
+
 static int open_off_cpu(struct perch_recorder *recorder, const struct perch_events *events,
 			const struct perch_targets *targets, struct perch_error *err)
 {
@@ -225,6 +236,7 @@ int perch_recorder_open_events(struct perch_recorder **result, struct perch_even
 {
 	struct perch_targets own = { 0 };
 	struct perch_recorder *recorder;
+	const size_t nr = events->nr;
 	int rc;
 
 	*result = NULL;
@@ -242,6 +254,7 @@ int perch_recorder_open_events(struct perch_recorder **result, struct perch_even
 		rc = open_parts(recorder, events, targets ? targets : &own, err);
 	perch_targets_clear(&own);
 	if (rc < 0) {
+		drop_events(events, nr);
 		perch_recorder_close(recorder);
 		return rc;
 	}

@@ -51,6 +51,8 @@ LD_PRELOAD=$expensive "$perch" top -e cpu-clock -c 1000 > out 2>&1 < /dev/null
 report $? "top refuses it, too"
 SAMPLE_NS=400000 record -e cpu-clock -- touch ran && [ -e ran ] && grep -q 'samples are expensive here: sampling at [1-9][0-9]* Hz' out
 report $? "a default rate that would cost too much is lowered"
+SAMPLE_NS=400000 record --off-cpu -e cpu-clock -- true && [ "$("$perch" evlist -i a.data | grep -c offcpu-time)" -eq 1 ]
+report $? "with off-CPU time, whose event is in the file once"
 record -F 999 -e cpu-clock -- sh -c "$burn" && ! grep -q 'each sample' out
 report $? "seldom samples are not measured"
 record -e cs -c 1 -- true && ! grep -q 'each sample' out
