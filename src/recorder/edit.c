@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/kernel/mmap_build_id.h"
-#include "internal.h"
+#include "scan.h"
 
 /* Returns a copy of the record, or NULL without memory. It is valid until the next one is made. */
 static char *add_edit(struct recorder_edits *edits, size_t ring, size_t offset, const void *bytes,

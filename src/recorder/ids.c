@@ -22,7 +22,7 @@
 #include <perch/symbol.h>
 
 #include "base/array.h"
-#include "internal.h"
+#include "scan.h"
 
 #define MAX_FILES    (1u << 16) /* the recorded programs choose them */
 #define MAX_ATTEMPTS 16

@@ -26,7 +26,7 @@
 
 #include "base/array.h"
 #include "base/kernel/recorded_process.h"
-#include "workers.h"
+#include "scan.h"
 
 #define MAX_MOUNTS 65536
 

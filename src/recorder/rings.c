@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "workers.h"
+#include "internal.h"
 
 static void find_backward(struct recorder_rings *rings, size_t events)
 {

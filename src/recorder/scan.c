@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "workers.h"
+#include "scan.h"
 #include "recorder/pieces.h"
 
 #define MAX_DSOS (1u << 16) /* the recorded programs choose the paths */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "internal.h"
+#include "scan.h"
 
 #define MAX_PASSES 32
 

@@ -54,16 +54,8 @@ int perch__recorder_workers_stop(struct recorder_workers *workers, struct record
 				 uint64_t *record_bytes, uint64_t *cpu_ns, struct perch_error *err);
 void perch__recorder_workers_free(struct recorder_workers *workers);
 
-/* ---- rings.c, scan.c, pinned.c, files.c ---- */
+/* ---- files.c ---- */
 
-/* The rings of these CPUs, for a thread. cpu_of_ring: by ring of all. Returns 0 or -ENOMEM. */
-int perch__recorder_rings_part(struct recorder_rings *rings, const struct recorder_rings *all,
-			       const struct perch_cpus *cpus, const int *cpu_of_ring);
-/* Adds what another thread has scanned, and takes the files that it has pinned. */
-void perch__recorder_scan_merge(struct recorder_scan *to, struct recorder_scan *from);
-/* Moves the pinned files of a thread. index: by its DSO, that among dsos; UINT32_MAX: none. */
-void perch__recorder_pinned_move(struct recorder_pinned *to, struct recorder_dsos *dsos,
-				 struct recorder_pinned *from, const uint32_t *index);
 /* Ends the threads that read rings, if they run. Returns 0 or a negative errno. */
 int perch__recorder_stop_workers(struct perch_recorder *recorder, struct perch_error *err);
 
