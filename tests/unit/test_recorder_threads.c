@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Which thread reads the rings of which CPUs. */
+/* Which thread reads the rings of which CPUs; threads of this machine, also for TSan. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "tree.h"
@@ -111,6 +116,92 @@ static void refuses_other_texts(void **state)
 	}
 }
 
+/* Waits for SIGCONT and works then. All threads find its end at once. */
+static pid_t start_target(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		raise(SIGSTOP);
+		for (volatile unsigned i = 0; i < 100000000; i++)
+			;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
+	return pid;
+}
+
+static struct perch_recorder *open_threads(pid_t pid, const char *path)
+{
+	const struct perch_recorder_options options = {
+		.threads = "cpu",
+		.path = path,
+		.any_cost = true,
+		.sampler.event = { .frequency = 1000, .inherit = true },
+	};
+	struct perch_recorder *recorder = NULL;
+	struct perch_targets targets = { 0 };
+	struct perch_error err = { 0 };
+
+	if (perch_targets_add_process(&targets, pid, NULL, &err) < 0 ||
+	    perch_targets_split(&targets, NULL, NULL, &err) < 0 ||
+	    perch_recorder_open(&recorder, "cpu-clock:u", &targets, &options, &err) < 0)
+		print_message("cannot record here: %s\n", err.message);
+	perch_targets_clear(&targets);
+	return recorder;
+}
+
+static uint64_t count_samples(const char *path)
+{
+	struct perch_reader *reader;
+	struct perch_record record;
+	uint64_t samples = 0;
+
+	assert_int_equal(perch_reader_open(&reader, path, PERCH_ORDER_TIME, NULL), 0);
+	while (perch_reader_next(reader, &record, NULL) > 0)
+		samples += record.type == PERCH_RECORD_SAMPLE;
+	perch_reader_close(reader);
+	return samples;
+}
+
+/* The program asks for numbers, and switches the events, while the threads read and end. */
+static void threads_record_a_process(void **state)
+{
+	struct perch_recorder_stats stats;
+	struct perch_recorder *recorder;
+	char path[PATH_MAX + 16];
+	pid_t pid = start_target();
+	struct pollfd changed;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/perf.data", root);
+	recorder = open_threads(pid, path);
+	if (!recorder) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		skip();
+	}
+	assert_int_equal(perch_recorder_start(recorder, NULL), 0);
+	kill(pid, SIGCONT);
+	changed = (struct pollfd){ perch_recorder_fd(recorder, NULL), POLLIN, 0 };
+	for (int round = 0; !perch_recorder_ended(recorder); round++) {
+		poll(&changed, 1, 10);
+		assert_true(perch_recorder_write(recorder, NULL) >= 0);
+		perch_recorder_get_stats(recorder, &stats);
+		if (round < 3) {
+			perch_recorder_disable(recorder, NULL);
+			perch_recorder_enable(recorder, NULL);
+		}
+	}
+	assert_int_equal(perch_recorder_stop(recorder, NULL), 0);
+	assert_int_equal(perch_recorder_end_file(recorder, NULL), 0);
+	perch_recorder_get_stats(recorder, &stats);
+	perch_recorder_close(recorder);
+	assert_true(stats.samples > 0);
+	assert_int_equal(count_samples(path), stats.samples);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +209,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(threads_have_lists, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refuses_other_texts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(threads_record_a_process, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
