@@ -330,6 +330,9 @@ def check_user(work):
     check(("no call chains" in done.stderr) == (paranoid >= 2), "and a message says if call chains are missing", done)
     os.chown(os.path.join(user, "data"), 0, 0)
     check_times(work, threads, "user/data", "a user")
+    done = subprocess.run([*command, copy, "record", "-o", os.path.join(user, "copies"), "--off-cpu", "--call-graph", "dwarf", "--", "true"],
+                          capture_output=True, text=True, timeout=limit(60), check=False)
+    check(done.returncode == 0, "a user records with copies of stacks", done)
 
 
 def main():

@@ -289,13 +289,15 @@ static void print_off_cpu(const struct record *record)
 		 off.summed);
 	if (!off.stacks)
 		cli_note(options->command,
-			 "off-CPU time has threads, but no call chains: they need %s <= 1",
+			 "off-CPU time has threads, but no call chains: they need %s <= 1, or "
+			 "CAP_PERFMON",
 			 perch_sysctl_name(PERCH_SYSCTL_PARANOID));
 	if (off.uncertain)
 		cli_note(options->command,
-			 "%" PRIu64 " %s of %.6f s left out of the off-CPU time: %" PRIu64
-			 " records of switches were lost meanwhile; use larger rings (-m)",
-			 off.uncertain, cli_word(off.uncertain, "interval is", "intervals are"),
+			 "the off-CPU time is without %" PRIu64 " %s, %.6f s in all: switches "
+			 "are missing in between (%" PRIu64
+			 " records were lost); use larger rings (-m)",
+			 off.uncertain, cli_word(off.uncertain, "interval", "intervals"),
 			 (double)off.uncertain_ns / 1e9, off.lost);
 	else if (off.lost)
 		cli_note(options->command,
@@ -304,8 +306,9 @@ static void print_off_cpu(const struct record *record)
 			 off.lost);
 	if (off.dropped)
 		cli_note(options->command,
-			 "%" PRIu64 " %s of %.6f s left out of the off-CPU time: memory was short",
-			 off.dropped, cli_word(off.dropped, "interval is", "intervals are"),
+			 "the off-CPU time is without %" PRIu64
+			 " %s, %.6f s in all: memory was short",
+			 off.dropped, cli_word(off.dropped, "interval", "intervals"),
 			 (double)off.dropped_ns / 1e9);
 }
 

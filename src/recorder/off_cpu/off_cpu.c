@@ -65,6 +65,7 @@ static int open_sampler(struct recorder_off_cpu *off_cpu, const struct perch_att
 			const struct perch_event_terms *terms, const struct perch_targets *targets,
 			const struct perch_sampler_options *options, struct perch_error *err)
 {
+	const bool copies = terms->call_graph == PERCH_CALL_GRAPH_DWARF;
 	struct perch_sampler_options own = *options;
 	int rc;
 
@@ -76,15 +77,17 @@ static int open_sampler(struct recorder_off_cpu *off_cpu, const struct perch_att
 	own.tracking_event = false;
 	if (!own.ring_pages)
 		own.ring_pages = ring_pages(options);
-	/* a switch occurs in the kernel: only its call chain can leave the kernel out */
-	own.event.exclude_callchain_kernel |= own.event.exclude_kernel;
+	/* a switch occurs in the kernel: only its call chain can leave the kernel out, but not all
+	 * of it, which is the case if user space is unwound from copies of the stack */
+	own.event.exclude_callchain_kernel |= own.event.exclude_kernel && !copies;
 	own.event.exclude_kernel = 0;
 	rc = open_event(off_cpu, "context-switches", event, terms, targets, &own, err);
 	off_cpu->stacks = rc >= 0;
 	off_cpu->machine = options->event.machine;
 	if ((rc != -EACCES && rc != -EPERM) || !(own.event.may & PERCH_MAY_EXCLUDE_KERNEL))
 		return rc;
-	own.event.exclude_kernel = own.event.exclude_callchain_kernel = 1;
+	own.event.exclude_kernel = 1;
+	own.event.exclude_callchain_kernel = !copies;
 	return open_event(off_cpu, "dummy", event, terms, targets, &own, err);
 }
 
