@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# perch record --overwrite and --switch-output: when files are written, that perch and perf can read each one alone, and
+# perch record --overwrite and --switch-output, also by events: when files are written, that perch and perf can read each one alone, and
 # messages.
 # shellcheck source=tests/kernel/common.bash
 . "$(dirname "$(realpath "$0")")/common.bash"
@@ -215,8 +215,27 @@ finish
 nr_files g.data 2 && [ ! -e g.data ]
 report $? "the last file has a name with the time"
 
+# the system call of setarch is one that shells and perch do not make
+if [ -r /sys/kernel/tracing/events/syscalls/sys_enter_personality/id ] && command -v setarch > /dev/null; then
+	record --switch-output-event syscalls:sys_enter_personality -F 1000 -e cpu-clock -o e.data -- sh -c "
+		$burn; setarch -R true; $(until_dumps 1); $burn; setarch -R true; $(until_dumps 2); $burn"
+	[ $? -eq 0 ] && [ ! -e e.data ] && find . -name 'e.data.*' | sort > files && [ "$(wc -l < files)" -eq 3 ]
+	report $? "--switch-output-event: another file at each event"
+	in_order files
+	report $? "... and no sample is in two of them"
+	record --overwrite --switch-output-event syscalls:sys_enter_personality -F 1000 -e cpu-clock -o f.data -- sh -c "
+		$burn; setarch -R true; $(until_dumps 1)"
+	alone "$(find . -name 'f.data.*' | sort | head -1)"
+	report $? "--switch-output-event: a snapshot of the rings"
+else
+	skip "--switch-output-event" "this user cannot read tracefs, or there is no setarch"
+fi
+
 # ---- contradictions ----
 if in_user_space; then
+	refuses "--switch-output-event of a clock" "is a clock: use --switch-output=TIME" --switch-output-event cpu-clock -o r.data
+	refuses "--switch-output-event of a counter" "needs a number of events" --switch-output-event r1 -o r.data
+	refuses "--switch-output-event to a pipe" "exclude each other" --switch-output-event page-faults -o -
 	refuses "--overwrite with --switch-output=SIZE" "no file grows" --overwrite --switch-output=10M -o r.data
 	refuses "--overwrite with --max-size" "size of a snapshot" --overwrite --max-size 10M -o r.data
 	refuses "--overwrite with --switch-events" "context-switches" --overwrite --switch-events -o r.data

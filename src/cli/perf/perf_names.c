@@ -79,9 +79,7 @@ static const struct {
 	{ "record", "--mmap-flush", "-m sets the size of the rings" },
 	{ "record", "--no-buffering", "'perch top' shows samples while they are taken" },
 	{ "record", "--num-thread-synthesize", "one thread reads /proc" },
-	{ "record", "--proc-map-timeout", "/proc is read without a limit of time" },
 	{ "record", "--sample-mem-info", "-d -W records data sources and weights" },
-	{ "record", "--switch-output-event", "SIGUSR2 starts another file (--switch-output)" },
 	{ "record", "--synth", "the file has records of all that already runs" },
 	{ "record", "--vmlinux", "perch report -k FILE reads it" },
 	{ "record", "--bpf-aux-pause", AUX },
@@ -160,7 +158,6 @@ static const struct {
 	{ "top", "-W", "'perch record -W' and 'perch report -s local_weight' show weights" },
 	{ "top", "--pfm-events", PFM },
 	{ "top", "--num-thread-synthesize", "one thread reads /proc" },
-	{ "top", "--proc-map-timeout", "/proc is read without a limit of time" },
 
 	{ "report", "-H", "the option is --hierarchy" },
 	{ "report", "--objdump", "instructions are decoded by the library capstone" },

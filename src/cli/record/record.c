@@ -89,6 +89,9 @@ static int prepare_loop(struct record *record)
 	record->sampler = perch_recorder_sampler(record->recorder);
 	record->recorder_fd = perch_recorder_fd(record->recorder, &record->err);
 	record->off_cpu_fd = off_cpu ? perch_sampler_fd(off_cpu, &record->err) : -1;
+	record->trigger_fd = record->trigger ? perch_sampler_fd(record->trigger, &record->err) : -1;
+	if (record->trigger && record->trigger_fd < 0)
+		return record->trigger_fd;
 	if (record->recorder_fd < 0 || (off_cpu && record->off_cpu_fd < 0))
 		return record->recorder_fd < 0 ? record->recorder_fd : record->off_cpu_fd;
 	return record_block_signals(record);
@@ -162,6 +165,8 @@ static int begin(struct record *record, struct record_plan *plan)
 	record_block_switch_signal(options);
 	record_raise_descriptor_limit();
 	status = record_open(&record->recorder, plan, options, record->program.pid);
+	if (!status)
+		status = record_open_trigger(&record->trigger, plan, options, record->program.pid);
 	if (status)
 		return status;
 	if (prepare_loop(record) < 0)
@@ -282,6 +287,7 @@ static int make_command_line(struct record_options *options)
 static void clear_record(struct record *record)
 {
 	perch_recorder_close(record->recorder);
+	perch_sampler_close(record->trigger);
 	perch_channel_close(record->channel);
 	if (record->signals >= 0)
 		close(record->signals);

@@ -93,8 +93,9 @@ struct record_options {
 	bool overwrite;
 	enum record_switch switch_by;
 	uint64_t switch_bytes, switch_ms;
-	uint64_t max_files;    /* 0 is no limit */
-	int compression_level; /* -z; 0: none */
+	struct cli_event_list switch_events; /* each of them starts another file */
+	uint64_t max_files;		     /* 0 is no limit */
+	int compression_level;		     /* -z; 0: none */
 	bool compressed2;
 	const char *threads; /* NULL: none */
 	enum perch_recorder_map_ids map_ids;
@@ -152,6 +153,8 @@ struct record {
 	struct perch_sampler *sampler; /* of the recorder */
 	int recorder_fd;	       /* to poll */
 	int off_cpu_fd;		       /* to poll; -1 without --off-cpu */
+	struct perch_sampler *trigger; /* of --switch-output-event; NULL without it */
+	int trigger_fd;		       /* to poll; -1 without it */
 	bool only_overwritten; /* the last file has no samples, because newer records replaced them
 				* all */
 	bool failed;	       /* writing a file has failed */
@@ -160,7 +163,7 @@ struct record {
 	uint64_t wakeups;	 /* since the last file */
 	int signals;		 /* signalfd(2) */
 	int ended_by;		 /* the signal that ended the recording; 0 if none */
-	bool switch_requested;	 /* by SIGUSR2 */
+	bool switch_requested;	 /* by SIGUSR2, or by an event */
 	bool full;		 /* the recording ended at --max-size, or by the command stop */
 	bool stopped;		 /* by the command stop */
 	struct perch_channel *channel; /* of --control; NULL without it */
@@ -231,6 +234,7 @@ int record_set_intr_registers(const struct cli_given *given);
 int record_set_delay(const struct cli_given *given);
 int record_set_max_size(const struct cli_given *given);
 int record_set_switch(const struct cli_given *given);
+int record_set_switch_event(const struct cli_given *given);
 int record_set_max_files(const struct cli_given *given);
 int record_set_off_cpu(const struct cli_given *given);
 int record_set_off_cpu_ms(const struct cli_given *given);
@@ -254,6 +258,10 @@ void record_clear_plan(struct record_plan *plan);
  * it has printed an error. */
 int record_open(struct perch_recorder **recorder, struct record_plan *plan,
 		const struct record_options *options, pid_t program);
+/* Opens the events of --switch-output-event, on the targets of the recording. *trigger is NULL
+ * without them. Returns 0, or the exit status after it has printed an error. */
+int record_open_trigger(struct perch_sampler **trigger, const struct record_plan *plan,
+			const struct record_options *options, pid_t program);
 /* Refuses events whose samples would take too much CPU time, for --dry-run. Other refusals are
  * those of a target, which is not known here. Returns 0 or the exit status. */
 int record_check_cost(struct perch_recorder **recorder, struct record_plan *plan,

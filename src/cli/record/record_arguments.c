@@ -386,6 +386,14 @@ int record_set_switch(const struct cli_given *given)
 	return -EINVAL;
 }
 
+int record_set_switch_event(const struct cli_given *given)
+{
+	struct record_options *options = given->state;
+
+	options->switch_events.machine = options->events.machine;
+	return cli_add_events(options->command, &options->switch_events, given->text);
+}
+
 /* Parses a number from 1 to most. Returns false if the text is not one. */
 static bool parse_number(const char *text, uint64_t most, uint64_t *number)
 {

@@ -199,6 +199,18 @@ static void find_removed_events(struct record *record)
 			record->without_events = plan->threads[i];
 }
 
+static int ignore_records(void *context, size_t ring, const struct iovec *pieces, int nr)
+{
+	(void)context, (void)ring, (void)pieces, (void)nr;
+	return 0;
+}
+
+/* True if an event of --switch-output-event has occurred: only samples wake its reader. */
+static bool take_trigger(struct record *record)
+{
+	return perch_sampler_drain(record->trigger, ignore_records, NULL, NULL) > 0;
+}
+
 /* *sleep_ms becomes at most the time until it is time for another file. */
 static bool switch_due(const struct record *record, int *sleep_ms)
 {
@@ -215,7 +227,8 @@ static bool wait_for_data(struct record *record)
 				  { record->recorder_fd, POLLIN, 0 },
 				  { record->off_cpu_fd, POLLIN, 0 },
 				  { record->channel ? perch_channel_fd(record->channel) : -1,
-				    POLLIN, 0 } };
+				    POLLIN, 0 },
+				  { record->trigger_fd, POLLIN, 0 } };
 	bool no_events = perch_recorder_ended(record->recorder);
 	bool ended = no_events && !record->options->program_argv;
 	int sleep_ms, nr;
@@ -234,6 +247,8 @@ static bool wait_for_data(struct record *record)
 	}
 	record->wakeups += nr > 0;
 	record->has_commands = nr > 0 && polls[3].revents;
+	if (nr > 0 && polls[4].revents)
+		record->switch_requested |= take_trigger(record);
 	return !(polls[0].revents && take_signals(record));
 }
 

@@ -376,6 +376,32 @@ int record_open(struct perch_recorder **recorder, struct record_plan *plan,
 	return 0;
 }
 
+int record_open_trigger(struct perch_sampler **trigger, const struct record_plan *plan,
+			const struct record_options *options, pid_t program)
+{
+	const struct perch_sampler_options to = {
+		.event = { .inherit = !options->no_inherit,
+			   .enabled = !plan->program_only,
+			   .enable_on_exec = plan->program_only,
+			   .wakeup_events = 1,
+			   .may = PERCH_MAY_LOSE_TARGETS,
+			   .machine = options->events.machine },
+		.ring_pages = 1, /* no more than one record matters */
+	};
+	struct perch_targets targets = { 0 };
+	struct perch_error err;
+	int rc;
+
+	if (!options->switch_events.list.nr)
+		return 0;
+	rc = make_targets(&targets, plan, options, program, &err);
+	if (rc >= 0)
+		rc = perch_sampler_open_events(trigger, &options->switch_events.list, &targets, &to,
+					       &err);
+	perch_targets_clear(&targets);
+	return rc < 0 ? cli_open_error(options->command, &err) : 0;
+}
+
 int record_check_cost(struct perch_recorder **recorder, struct record_plan *plan,
 		      const struct record_options *options)
 {

@@ -89,6 +89,9 @@ const struct cli_option record_event_options[] = {
 	CLI_ROW(.letter = 'v', .name = "verbose", SETS(verbose),
 		.help = "print more; twice: each attr and perf_event_open call"),
 	CLI_ROW(.table = cli_target_options, .at = AT(target)),
+	/* /proc is read without a limit of time */
+	CLI_ROW(.name = "proc-map-timeout", .argument = "MS", .kind = CLI_IGNORED, .hidden = true,
+		.not_negated = true),
 	{ 0 },
 };
 
@@ -125,6 +128,8 @@ static const struct cli_option table[] = {
 	CLI_ROW(.name = "switch-output", .argument = "signal|SIZE|TIME", .set = record_set_switch,
 		.attached = true, .optional = true,
 		.help = "start another file FILE.TIME at SIGUSR2, every 10M, or every 30s"),
+	CLI_ROW(.name = "switch-output-event", .argument = "EVENTS", .set = record_set_switch_event,
+		.not_negated = true, .help = "start another file at each of these events"),
 	CLI_ROW(.name = "timestamp-filename", SETS(timestamp_filename),
 		.help = "the name of the file has the time of its end: FILE.TIME"),
 	CLI_ROW(.name = "switch-max-files", .argument = "N", .set = record_set_max_files,
@@ -468,6 +473,8 @@ static int check_target(const struct record_options *options)
 int record_check(struct record_options *options)
 {
 	record_choose_inherit(options);
+	if (options->switch_events.list.nr && !options->switch_by)
+		options->switch_by = RECORD_BY_SIGNAL;
 	if (record_check_samples(options) || check_latency(options) || check_off_cpu(options) ||
 	    check_needs(options) || check_target(options))
 		return CLI_EXIT_USAGE;
@@ -494,6 +501,7 @@ int record_check(struct record_options *options)
 void record_clear_options(struct record_options *options)
 {
 	perch_events_clear(&options->events.list);
+	perch_events_clear(&options->switch_events.list);
 	cli_clear_cgroups(&options->cgroups);
 	if (options->command_line)
 		free(options->command_line[0]);

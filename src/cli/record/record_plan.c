@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <perch/metrics.h>
 
 #include "event_options.h"
 #include "record.h"
@@ -268,13 +269,51 @@ static int choose_events(struct record_plan *plan, struct record_options *option
 	return open_cgroups(plan, options);
 }
 
+/*
+ * An event of --switch-output-event that has no period or frequency of its own is sampled each
+ * time. A clock has no events to wait for, and a counter of hardware counts too fast.
+ */
+static int choose_switch_event(struct perch_event *event, const struct record_options *options)
+{
+	if (perch_metric_is_clock(&event->attr))
+		return cli_usage_error(options->command,
+				       "--switch-output-event %s is a clock: use "
+				       "--switch-output=TIME, such as 30s",
+				       event->name);
+	if (event->attr.sample_period)
+		return 0;
+	if (event->attr.type != PERCH_TYPE_SOFTWARE &&
+	    !is_sampled_each_time(options->events.machine, event))
+		return cli_usage_error(options->command,
+				       "--switch-output-event %s needs a number of events: add a "
+				       "period to its terms, such as cycles/period=1000000000/",
+				       event->name);
+	event->attr.sample_period = 1;
+	return 0;
+}
+
+static int choose_switch_events(struct record_options *options)
+{
+	struct perch_events *events = &options->switch_events.list;
+	int status = 0;
+
+	if (!options->no_inherit && events->nr)
+		status = cli_inherit_probes(options->command, &options->target, events,
+					    options->events.machine);
+	for (size_t i = 0; i < events->nr && !status; i++)
+		status = choose_switch_event(&events->event[i], options);
+	return status;
+}
+
 int record_make_plan(struct record_plan *plan, struct record_options *options)
 {
 	int status = choose_target(plan, options);
 
 	if (!status)
 		status = choose_frequency(plan, options);
-	return status ? status : choose_events(plan, options);
+	if (!status)
+		status = choose_events(plan, options);
+	return status ? status : choose_switch_events(options);
 }
 
 /* True for events such as context-switches:u, which have no samples. */
