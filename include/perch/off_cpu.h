@@ -35,12 +35,16 @@ enum perch_off_cpu_state {
 	PERCH_OFF_CPU_PREEMPTED,
 };
 
-/** What is not known of an interval: bits of perch_off_cpu.flags. */
+/** What is known of an interval: bits of perch_off_cpu.flags. */
 enum perch_off_cpu_flag {
 	/** It began before the recording, which has counted it since its own start. */
 	PERCH_OFF_CPU_BEGAN_BEFORE = 1 << 0,
 	/** It had not ended at the end of the recording. */
 	PERCH_OFF_CPU_NOT_ENDED = 1 << 1,
+	/** It is known who woke the thread: .waker_pid and others. */
+	PERCH_OFF_CPU_WOKEN = 1 << 2,
+	/** An interrupt woke it, which interrupted the waker: a timer, a disk, another CPU. */
+	PERCH_OFF_CPU_WOKEN_BY_INTERRUPT = 1 << 3,
 };
 
 /** An interval off the CPU, or the sum of several. */
@@ -55,7 +59,11 @@ struct perch_off_cpu {
 	uint32_t flags;	    /**< enum perch_off_cpu_flag */
 	uint64_t nr;	    /**< entries of the call chain; an empty one has a marker */
 	const void *chain;  /**< the call chain, of 8 bytes each, not aligned; NULL without one */
-	uint64_t reserved[4];
+	uint32_t waker_pid; /**< process of the waker */
+	uint32_t waker_tid; /**< thread that made this one runnable; 0 is an idle CPU */
+	uint64_t waker_nr;  /**< entries of its call chain */
+	const void *waker_chain; /**< as .chain */
+	uint64_t reserved[1];
 };
 
 /**

@@ -176,6 +176,11 @@ struct perch_recorder_options {
 	 * CPU without events, which may have been offline at the open, counts as off the CPU.
 	 */
 	bool off_cpu;
+	/**
+	 * With .off_cpu: samples have who woke the thread, if that was a target, too, from
+	 * sched:sched_waking. It needs tracefs and the right to use tracepoints (CAP_PERFMON).
+	 */
+	bool off_cpu_wakers;
 	/** An interval of at least this time is a sample. Shorter ones are added up by thread,
 	 * state and call chain, for a second each. */
 	uint64_t off_cpu_threshold_ns;

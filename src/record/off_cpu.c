@@ -16,6 +16,20 @@ static bool take_bytes(const char **at, size_t *left, void *to, size_t size)
 	return true;
 }
 
+static void take_waker(struct perch_off_cpu *off_cpu, const char *at, size_t left)
+{
+	struct off_cpu_waker_head waker;
+
+	if (!take_bytes(&at, &left, &waker, sizeof(waker)) || waker.nr > left / sizeof(uint64_t)) {
+		off_cpu->flags &= ~(uint32_t)PERCH_OFF_CPU_WOKEN;
+		return;
+	}
+	off_cpu->waker_pid = waker.pid;
+	off_cpu->waker_tid = waker.tid;
+	off_cpu->waker_nr = waker.nr;
+	off_cpu->waker_chain = waker.nr ? at : NULL;
+}
+
 bool perch_off_cpu_decode(struct perch_off_cpu *off_cpu, const struct perch_sample *sample)
 {
 	const char *at = sample->raw.data;
@@ -41,6 +55,8 @@ bool perch_off_cpu_decode(struct perch_off_cpu *off_cpu, const struct perch_samp
 	off_cpu->flags = tail.flags;
 	off_cpu->intervals = tail.intervals;
 	off_cpu->start = tail.start;
+	if (tail.flags & PERCH_OFF_CPU_WOKEN)
+		take_waker(off_cpu, at, left);
 	return true;
 }
 

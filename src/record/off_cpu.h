@@ -4,6 +4,8 @@
  * structs, is that of perf since 6.16. All parts have a multiple of 8 bytes.
  *
  *	struct off_cpu_head, u64 chain[nr], u64 cgroup, struct off_cpu_tail
+ *
+ * With PERCH_OFF_CPU_WOKEN struct off_cpu_waker_head and the waker's call chain follow.
  */
 #ifndef PERCH_RECORD_OFF_CPU_H
 #define PERCH_RECORD_OFF_CPU_H
@@ -18,6 +20,11 @@ struct off_cpu_head {
 struct off_cpu_tail {
 	uint32_t state, flags;
 	uint64_t intervals, start;
+};
+
+struct off_cpu_waker_head {
+	uint32_t pid, tid;
+	uint64_t nr;
 };
 
 #endif

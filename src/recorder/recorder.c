@@ -147,7 +147,8 @@ static int open_off_cpu(struct perch_recorder *recorder, const struct perch_even
 
 	attr = perch_sampler_event(recorder->sampler, index, &name, &ids, &nr);
 	rc = perch__off_cpu_open(&recorder->off_cpu, attr, nr ? ids[0] : 0,
-				 &events->event[index].terms, targets, &options->sampler, err);
+				 &events->event[index].terms, targets, &options->sampler,
+				 options->off_cpu_wakers, err);
 	if (rc >= 0)
 		recorder->off_cpu->intervals.threshold = options->off_cpu_threshold_ns;
 	return rc;

@@ -105,8 +105,12 @@ static void touch_off_cpu(const struct perch_record *record)
 {
 	struct perch_off_cpu off_cpu;
 
-	if (perch_off_cpu_decode(&off_cpu, &record->sample) && off_cpu.nr)
+	if (!perch_off_cpu_decode(&off_cpu, &record->sample))
+		return;
+	if (off_cpu.nr)
 		touch_inside(record, off_cpu.chain, off_cpu.nr * sizeof(uint64_t));
+	if (off_cpu.waker_nr)
+		touch_inside(record, off_cpu.waker_chain, off_cpu.waker_nr * sizeof(uint64_t));
 }
 
 static void touch_sample(const struct perch_record *record)

@@ -297,6 +297,31 @@ def check_targets(work):
           "-D 300-400,900-1000: what is between the windows is not counted", done, script)
 
 
+def check_wakers(work):
+    """The thread that writes into a pipe wakes the one that reads from it; a timer wakes by an interrupt."""
+    done = record(work, "--off-cpu=1ms,waker", path="wakers.data")
+    if not os.access("/sys/kernel/tracing/events/sched/sched_waking/format", os.R_OK):
+        print("ok - wakers # skip tracefs cannot be read")
+        return
+    threads = parse_program(done.stdout)
+    check(done.returncode == 0 and len(threads) == 7, "--off-cpu=1ms,waker records", done)
+    script = subprocess.run([PERCH, "script", "--json", "-i", os.path.join(work, "wakers.data")], capture_output=True, text=True, check=False)
+    samples = [sample for sample in map(json.loads, script.stdout.splitlines()) if "off-cpu" in sample]
+    reader, writer = threads["reads"][0], threads["writes"][0]
+    wakers = [sample["off-cpu"]["waker"] for sample in samples if sample["tid"] == reader and "waker" in sample["off-cpu"]]
+    if "left out" not in done.stderr:
+        check(len(wakers) >= 4, f"{len(wakers)} of 8 intervals of the reader have a waker", done)
+    # an interrupt that stops a thread, as one of another CPU, may deliver what the writer began
+    check(all(waker["tid"] == writer or waker["interrupt"] for waker in wakers), "it is the writer", str(wakers)[:1000])
+    own = [waker for waker in wakers if not waker["interrupt"]]
+    check(all(waker["comm"] == "program" and waker["callchain"] for waker in own), "its name and call chain are there", str(own)[:1000])
+    names = " ".join(frame.get("sym", "") for waker in own for frame in waker["callchain"])
+    check("pipe" in names or "kernel addresses have no symbols" in script.stderr, "the call chain has the write into the pipe", names[:1000])
+    text = subprocess.run([PERCH, "script", "-i", os.path.join(work, "wakers.data"), "-F", "comm,tid,event,ip,sym,bpf-output"],
+                          capture_output=True, text=True, check=False)
+    check(not own or f"off-CPU: blocked, woken by program {writer}\n" in text.stdout, "the text has it", text.stdout[:1000])
+
+
 def check_refusals(work):
     for options, text in ((["--off-cpu", "--overwrite"], "exclude each other"), (["--off-cpu=x"], "use a time such as"),
                           (["--off-cpu=1h"], "use a time such as"), (["--off-cpu", "-a", "-e", "cpu-clock", "-G", "/"], "exclude each other"),
@@ -354,6 +379,7 @@ def main():
         check_perf(work)
         check_export(work)
         check_targets(work)
+        check_wakers(work)
         check_user(work)
         if "KEEP" in os.environ:
             shutil.copytree(work, os.environ["KEEP"], dirs_exist_ok=True)

@@ -623,6 +623,139 @@ static void all_time_is_in_samples(void **state)
 }
 
 /* Raw data of any size is decoded without a read beyond it. */
+/* The sample of sched:sched_waking: the id of the woken thread is at 24. */
+static void waking(struct off_cpu_intervals *intervals, uint32_t by, uint32_t woken, uint64_t time,
+		   bool interrupt)
+{
+	uint64_t words[] = {
+		0,
+		ID + 2,
+		0x1000,
+		(uint64_t)by << 32 | PID,
+		time,
+		3,
+		1,
+		2,
+		PERCH_CONTEXT_KERNEL,
+		0x7000 + by,
+		0,
+		0,
+		0,
+		0,
+		0,
+	};
+	const struct perch_record_header header = { PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL,
+						    sizeof(words) };
+	char *raw = (char *)&words[10];
+	const uint32_t size = 36;
+	struct perch_record record;
+
+	memcpy(words, &header, sizeof(header));
+	memcpy(raw, &size, sizeof(size));
+	raw[4 + 2] = interrupt ? 0x08 : 0;
+	memcpy(raw + 4 + 24, &woken, sizeof(woken));
+	assert_int_equal(perch_record_decode(&record, &intervals->layout.parse_info, words,
+					     header.size, NULL),
+			 0);
+	record.event = OFF_CPU_WAKING;
+	intervals->woken_at = 24;
+	perch__off_cpu_take(intervals, &record);
+}
+
+static void is_woken_by(const struct off_cpu_intervals *intervals, size_t index, uint32_t tid,
+			uint32_t flags)
+{
+	struct perch_off_cpu off_cpu;
+	uint64_t caller;
+
+	finished(intervals, index, &off_cpu);
+	assert_int_equal(off_cpu.flags, flags);
+	if (!(flags & PERCH_OFF_CPU_WOKEN)) {
+		assert_null(off_cpu.waker_chain);
+		return;
+	}
+	assert_int_equal(off_cpu.waker_pid, PID);
+	assert_int_equal(off_cpu.waker_tid, tid);
+	assert_int_equal(off_cpu.waker_nr, 2);
+	memcpy(&caller, (const char *)off_cpu.waker_chain + 8, sizeof(caller));
+	assert_int_equal(caller, 0x7000 + tid);
+}
+
+static void a_waker_is_in_the_sample(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+	const uint32_t interrupt = PERCH_OFF_CPU_WOKEN_BY_INTERRUPT;
+
+	(void)state;
+	waking(&intervals, 12, 11, MS, false); /* of no thread that is known */
+	leave(&intervals, 11, 10 * MS, 0x2000);
+	waking(&intervals, 12, 11, 14 * MS, false);
+	come(&intervals, 11, 15 * MS);
+	leave(&intervals, 11, 20 * MS, 0x2000);
+	waking(&intervals, 0, 11, 24 * MS, true); /* an idle CPU */
+	come(&intervals, 11, 25 * MS);
+	waking(&intervals, 12, 11, 26 * MS, false); /* it runs */
+	leave(&intervals, 11, 30 * MS, 0x2000);
+	come(&intervals, 11, 35 * MS);
+	leave(&intervals, 11, 40 * MS, 0x2000);
+	waking(&intervals, 13, 11, 44 * MS, false);
+	perch__off_cpu_end(&intervals, 45 * MS);
+	is_woken_by(&intervals, 0, 12, PERCH_OFF_CPU_WOKEN);
+	is_woken_by(&intervals, 1, 0, PERCH_OFF_CPU_WOKEN | interrupt);
+	is_woken_by(&intervals, 2, 0, 0);
+	is_woken_by(&intervals, 3, 13, PERCH_OFF_CPU_WOKEN | PERCH_OFF_CPU_NOT_ENDED);
+	assert_int_equal(intervals.nr, 1);
+	perch__off_cpu_clear(&intervals);
+}
+
+/* Sums of short intervals, and later samples, have no waker. */
+static void a_sum_has_no_waker(void **state)
+{
+	struct off_cpu_intervals intervals = begin(FIELDS);
+
+	(void)state;
+	for (uint64_t i = 1; i < 3; i++) {
+		leave(&intervals, 11, i * MS, 0x2000);
+		waking(&intervals, 12, 11, i * MS + 400, false);
+		come(&intervals, 11, i * MS + 500);
+	}
+	task(&intervals, PERCH_RECORD_EXIT, 11, 3 * MS); /* frees the call chain */
+	perch__off_cpu_end(&intervals, 10 * MS);
+	is_woken_by(&intervals, 0, 0, 0);
+	assert_int_equal(intervals.nr_samples, 1);
+	perch__off_cpu_clear(&intervals);
+}
+
+static void a_damaged_waker_is_none(void **state)
+{
+	const uint32_t flags = PERCH_OFF_CPU_WOKEN;
+	uint64_t words[] = {
+		(uint64_t)2 << 32 | 1, 1000, 1,	  0x11, 0x22, (uint64_t)flags << 32 | 1, 1, 5,
+		(uint64_t)4 << 32 | 3, 2,    0x4, 0x5,
+	};
+	struct perch_off_cpu off_cpu;
+
+	(void)state;
+	for (uint32_t size = 64; size <= sizeof(words); size++) {
+		char *copy = malloc(size);
+		struct perch_sample view = { .raw = { size, copy } };
+		bool whole = size == sizeof(words);
+
+		assert_non_null(copy);
+		memcpy(copy, words, size);
+		assert_true(perch_off_cpu_decode(&off_cpu, &view));
+		assert_int_equal(off_cpu.flags, whole ? flags : 0);
+		assert_int_equal(off_cpu.waker_tid, whole ? 4 : 0);
+		assert_int_equal(off_cpu.waker_nr, whole ? 2 : 0);
+		assert_int_equal(off_cpu.waker_chain != NULL, whole);
+		free(copy);
+	}
+	words[9] = UINT64_MAX / 8 + 2;
+	assert_true(perch_off_cpu_decode(
+		&off_cpu, &(struct perch_sample){ .raw = { sizeof(words), words } }));
+	assert_int_equal(off_cpu.waker_nr, 0);
+}
+
 static void damaged_raw_data_is_refused(void **state)
 {
 	uint64_t words[8] = { (uint64_t)2 << 32 | 1, 1000, 2, 0x11, 0x22, 0x33 };
@@ -685,6 +818,9 @@ int main(void)
 		cmocka_unit_test(switches_without_stacks_have_times),
 		cmocka_unit_test(stacks_are_copied),
 		cmocka_unit_test(all_time_is_in_samples),
+		cmocka_unit_test(a_waker_is_in_the_sample),
+		cmocka_unit_test(a_sum_has_no_waker),
+		cmocka_unit_test(a_damaged_waker_is_none),
 		cmocka_unit_test(damaged_raw_data_is_refused),
 		cmocka_unit_test(fields_are_checked),
 	};

@@ -99,7 +99,7 @@ struct record_options {
 	bool compressed2;
 	const char *threads; /* NULL: none */
 	enum perch_recorder_map_ids map_ids;
-	bool off_cpu;
+	bool off_cpu, wakers;
 	uint64_t off_cpu_ns; /* threshold */
 	bool latency;	     /* context switches, for latencies */
 	bool inherit_chosen; /* by -i or --inherit */

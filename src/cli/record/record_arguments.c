@@ -318,18 +318,36 @@ static bool parse_duration(const char *text, uint64_t *ns)
 	return false;
 }
 
+/* Removes ",WORD", or the word if there is no other. Returns true if it was there. */
+static bool remove_last_word(char *text, const char *word)
+{
+	char *comma = strrchr(text, ','), *last = comma ? comma + 1 : text;
+
+	if (strcmp(last, word) != 0)
+		return false;
+	*(comma ? comma : text) = '\0';
+	return true;
+}
+
 int record_set_off_cpu(const struct cli_given *given)
 {
 	struct record_options *options = given->state;
 
+	char time[32];
+
 	options->off_cpu = !given->negated;
 	options->off_cpu_ns = 1000000;
-	if (given->negated || !given->text || parse_duration(given->text, &options->off_cpu_ns))
+	options->wakers = false;
+	if (given->negated || !given->text)
+		return 0;
+	snprintf(time, sizeof(time), "%s", given->text);
+	options->wakers = remove_last_word(time, "waker");
+	if ((options->wakers && !time[0]) || parse_duration(time, &options->off_cpu_ns))
 		return 0;
 	cli_usage_error(
 		options->command,
 		"--off-cpu=%s: use a time such as 500us, 1ms or 2s; intervals that are shorter "
-		"are added up",
+		"are added up; 'waker' after it records who woke the thread: 1ms,waker",
 		given->text);
 	return -EINVAL;
 }

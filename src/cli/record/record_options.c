@@ -180,7 +180,8 @@ static const struct cli_option table[] = {
 	CLI_ROW(.name = "switch-events", SETS(flag[RECORD_SWITCHES]), .help = "context switches"),
 	CLI_ROW(.name = "off-cpu", .argument = "TIME", .set = record_set_off_cpu, .attached = true,
 		.optional = true,
-		.help = "time off the CPU, by call chain; shorter than TIME (1ms): in sums"),
+		.help = "time off the CPU, by call chain; shorter than TIME (1ms): in sums; "
+			"TIME,waker: with who woke it"),
 	CLI_ROW(.name = "off-cpu-thresh", .argument = "MS", .set = record_set_off_cpu_ms,
 		.hidden = true),
 	CLI_ROW(.name = "latency", SETS(latency),

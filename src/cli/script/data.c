@@ -113,13 +113,58 @@ bool script_is_off_cpu(struct perch_off_cpu *off_cpu, const struct script_event 
 	       off_cpu->intervals;
 }
 
-bool script_put_off_cpu(const struct script_event *event, const struct perch_record *record)
+int script_find_waker(struct script *script, struct script_waker *waker,
+		      const struct perch_off_cpu *off_cpu, const struct perch_record *record)
+{
+	struct perch_sample *sample = &waker->record.sample;
+	size_t nr = off_cpu->waker_nr < CLI_NR(waker->chain) ? (size_t)off_cpu->waker_nr
+							     : CLI_NR(waker->chain);
+
+	waker->record = *record;
+	*sample = (struct perch_sample){ .pid = off_cpu->waker_pid,
+					 .tid = off_cpu->waker_tid,
+					 .time = record->sample.time,
+					 .cpu = record->sample.cpu };
+	/* the raw data is not aligned */
+	if (nr)
+		memcpy(waker->chain, off_cpu->waker_chain, nr * sizeof(waker->chain[0]));
+	sample->callchain.ip = waker->chain;
+	sample->callchain.nr = nr;
+	/* the first entry is the marker of the kernel */
+	sample->ip = nr > 1 ? waker->chain[1] : 0;
+	return perch_session_resolve(script->session, &waker->record, &waker->sample, NULL);
+}
+
+static int put_waker(struct script *script, const struct script_event *event,
+		     const struct perch_off_cpu *off_cpu, const struct perch_record *record)
+{
+	struct perch__output *out = event->out;
+	struct script_waker waker;
+	const char *comm;
+
+	if (script_find_waker(script, &waker, off_cpu, record))
+		return -ENOMEM;
+	comm = perch_thread_comm(waker.sample.thread);
+	perch__output_text(out, off_cpu->flags & PERCH_OFF_CPU_WOKEN_BY_INTERRUPT
+					? ", woken by an interrupt of "
+					: ", woken by ");
+	perch__output_clean(out, comm, strlen(comm));
+	perch__output_bytes(out, " ", 1);
+	perch__output_number(out, off_cpu->waker_tid);
+	if (event->chain && off_cpu->waker_nr)
+		return script_put_chain(script, event, &waker.sample);
+	perch__output_bytes(out, "\n", 1);
+	return 0;
+}
+
+int script_put_off_cpu(struct script *script, const struct script_event *event,
+		       const struct perch_record *record)
 {
 	struct perch__output *out = event->out;
 	struct perch_off_cpu off_cpu;
 
 	if (!script_is_off_cpu(&off_cpu, event, record))
-		return false;
+		return 0;
 	perch__output_text(out, "\n      off-CPU: ");
 	perch__output_text(out, perch_off_cpu_state_name(off_cpu.state));
 	if (off_cpu.intervals > 1) {
@@ -131,8 +176,10 @@ bool script_put_off_cpu(const struct script_event *event, const struct perch_rec
 		perch__output_text(out, ", since the start of the recording");
 	if (off_cpu.flags & PERCH_OFF_CPU_NOT_ENDED)
 		perch__output_text(out, ", until its end");
+	if (off_cpu.flags & PERCH_OFF_CPU_WOKEN)
+		return put_waker(script, event, &off_cpu, record) ? -ENOMEM : 1;
 	perch__output_bytes(out, "\n", 1);
-	return true;
+	return 1;
 }
 
 void script_put_bpf_output(struct perch__output *out, const struct perch_record *record)

@@ -342,15 +342,36 @@ static void put_memory(struct perch__json_writer *json, const struct script_even
 		perch__json_put_number(json, "code_page_size", values->code_page_size);
 }
 
-static void put_bpf_output(struct perch__json_writer *json, const struct script_event *event,
-			   const struct perch_record *record)
+static int put_waker(struct script *script, struct perch__json_writer *json,
+		     const struct script_event *event, const struct perch_off_cpu *off_cpu,
+		     const struct perch_record *record)
+{
+	struct script_waker waker;
+	int rc = script_find_waker(script, &waker, off_cpu, record);
+
+	if (rc)
+		return rc;
+	perch__json_put_object(json, "waker");
+	perch__json_put_text(json, "comm", perch_thread_comm(waker.sample.thread));
+	perch__json_put_number(json, "pid", off_cpu->waker_pid);
+	perch__json_put_number(json, "tid", off_cpu->waker_tid);
+	perch__json_put_flag(json, "interrupt", off_cpu->flags & PERCH_OFF_CPU_WOKEN_BY_INTERRUPT);
+	if (event->chain)
+		rc = put_chain(script, json, event, &waker.sample);
+	perch__json_end(json);
+	return rc;
+}
+
+static int put_bpf_output(struct script *script, struct perch__json_writer *json,
+			  const struct script_event *event, const struct perch_record *record)
 {
 	struct perch_off_cpu off_cpu;
+	int rc = 0;
 
 	if (!script_is_off_cpu(&off_cpu, event, record)) {
 		perch__json_key(json, "bpf-output");
 		perch__json_hex_bytes(json, record->sample.raw.data, record->sample.raw.size);
-		return;
+		return 0;
 	}
 	perch__json_put_object(json, "off-cpu");
 	perch__json_put_text(json, "state", perch_off_cpu_state_name(off_cpu.state));
@@ -358,7 +379,10 @@ static void put_bpf_output(struct perch__json_writer *json, const struct script_
 	perch__json_put_integer(json, "start", off_cpu.start);
 	perch__json_put_flag(json, "began-before", off_cpu.flags & PERCH_OFF_CPU_BEGAN_BEFORE);
 	perch__json_put_flag(json, "ended", !(off_cpu.flags & PERCH_OFF_CPU_NOT_ENDED));
+	if (off_cpu.flags & PERCH_OFF_CPU_WOKEN)
+		rc = put_waker(script, json, event, &off_cpu, record);
 	perch__json_end(json);
+	return rc;
 }
 
 int script_put_json(struct script *script, const struct perch_session_sample *sample)
@@ -390,8 +414,8 @@ int script_put_json(struct script *script, const struct perch_session_sample *sa
 		put_registers(script, &json, "uregs", record, &record->sample.regs_user);
 	if (!rc && event->fields & (SCRIPT_BRSTACK | SCRIPT_BRSTACKSYM | SCRIPT_BRSTACKOFF))
 		rc = put_branches(script, &json, event, sample);
-	if (event->fields & SCRIPT_BPF_OUTPUT)
-		put_bpf_output(&json, event, record);
+	if (!rc && event->fields & SCRIPT_BPF_OUTPUT)
+		rc = put_bpf_output(script, &json, event, record);
 	perch__json_end(&json);
 	perch__output_bytes(event->out, "\n", 1);
 	return rc;

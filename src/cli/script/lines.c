@@ -393,3 +393,29 @@ void script_lines_prefetch_offsets(const struct script_lines *lines, const uint3
 			__builtin_prefetch(&offsets->line[chain[i]]);
 	}
 }
+
+int script_put_chain(const struct script *script, const struct script_event *event,
+		     const struct perch_session_sample *sample)
+{
+	size_t nr = sample->nr;
+	char called = 0;
+
+	if (script->max_stack && nr > script->max_stack)
+		nr = (size_t)script->max_stack;
+	perch__output_bytes(event->out, "\n", 1);
+	for (size_t i = 0; i < nr; i++) {
+		const struct script_line *line =
+			script_lines_chain(event->lines, sample->chain[i], &called);
+
+		if (!line)
+			return -ENOMEM;
+		called = script_called(event->has_calls, called);
+		perch__output_bytes(event->out, line->text, line->length);
+		if (line->stop)
+			break;
+		if (sample->truncated && i + 1 == sample->nr)
+			perch__output_bytes(event->out, event->lines->truncated,
+					    event->lines->truncated_length);
+	}
+	return 0;
+}

@@ -14,33 +14,6 @@ static int put_addr(struct script *script, const struct script_event *event,
 	return event->correlates ? script_put_location(script, event, sample, addr) : 0;
 }
 
-/* Writes the call chain, each frame on its line. */
-static int put_chain(struct script *script, const struct script_event *event,
-		     const struct perch_session_sample *sample)
-{
-	size_t nr = sample->nr;
-	char called = 0;
-
-	if (script->max_stack && nr > script->max_stack)
-		nr = (size_t)script->max_stack;
-	perch__output_bytes(event->out, "\n", 1);
-	for (size_t i = 0; i < nr; i++) {
-		const struct script_line *line =
-			script_lines_chain(event->lines, sample->chain[i], &called);
-
-		if (!line)
-			return -ENOMEM;
-		called = script_called(event->has_calls, called);
-		perch__output_bytes(event->out, line->text, line->length);
-		if (line->stop)
-			break;
-		if (sample->truncated && i + 1 == sample->nr)
-			perch__output_bytes(event->out, event->lines->truncated,
-					    event->lines->truncated_length);
-	}
-	return 0;
-}
-
 /* Writes the sampled address on the line of the sample. */
 static int put_single(const struct script_event *event, const struct perch_session_sample *sample)
 {
@@ -59,7 +32,7 @@ static int put_single(const struct script_event *event, const struct perch_sessi
 static int put_ip(struct script *script, const struct script_event *event,
 		  const struct perch_session_sample *sample)
 {
-	return event->chain ? put_chain(script, event, sample) : put_single(event, sample);
+	return event->chain ? script_put_chain(script, event, sample) : put_single(event, sample);
 }
 
 static void put_column(struct perch__output *out, uint64_t number)
@@ -123,6 +96,7 @@ static int put_after_ip(struct script *script, const struct script_event *event,
 {
 	const struct perch_record *record = sample->record;
 	struct perch__output *out = event->out;
+	int rc;
 
 	if (event->fields & SCRIPT_IREGS)
 		script_put_registers(script, out, record, &record->sample.regs_intr);
@@ -133,8 +107,13 @@ static int put_after_ip(struct script *script, const struct script_event *event,
 		return -ENOMEM;
 	if (event->fields & SCRIPT_BPF_OUTPUT &&
 	    event->event->attr.config == PERCH_COUNT_SW_BPF_OUTPUT &&
-	    event->type == SCRIPT_SOFTWARE && !script_put_off_cpu(event, record))
-		script_put_bpf_output(out, record);
+	    event->type == SCRIPT_SOFTWARE) {
+		rc = script_put_off_cpu(script, event, record);
+		if (rc < 0)
+			return rc;
+		if (!rc)
+			script_put_bpf_output(out, record);
+	}
 	if (event->fields & INSTRUCTIONS && script_put_instructions(script, event, sample))
 		return -ENOMEM;
 	if (event->fields & SCRIPT_PHYS_ADDR)

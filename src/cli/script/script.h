@@ -104,6 +104,10 @@ const char *script_dso_path(struct script *script, const struct perch_dso *dso);
 /* Returns the address with the function that is printed: of a return address, that of the call. */
 struct perch_address script_named(const struct script *script, const struct perch_address *address,
 				  bool is_return);
+struct script_event;
+/* Writes the call chain, each frame on its line. Returns 0 or -ENOMEM. */
+int script_put_chain(const struct script *script, const struct script_event *event,
+		     const struct perch_session_sample *sample);
 
 /* ---- events.c ---- */
 
@@ -230,8 +234,18 @@ void script_put_bpf_output(struct perch__output *out, const struct perch_record 
  */
 bool script_is_off_cpu(struct perch_off_cpu *off_cpu, const struct script_event *event,
 		       const struct perch_record *record);
-/* Writes how its thread left the CPU. Returns false if it is none. */
-bool script_put_off_cpu(const struct script_event *event, const struct perch_record *record);
+/* Writes how its thread left the CPU, and who woke it. Returns 1; 0 if it is none; or -ENOMEM. */
+int script_put_off_cpu(struct script *script, const struct script_event *event,
+		       const struct perch_record *record);
+/* The waker of a thread, as a sample of it. */
+struct script_waker {
+	struct perch_record record;
+	struct perch_session_sample sample;
+	uint64_t chain[PERCH_MAX_CALL_CHAIN];
+};
+/* Finds the waker. The call chain of the sample before becomes invalid. Returns 0 or -ENOMEM. */
+int script_find_waker(struct script *script, struct script_waker *waker,
+		      const struct perch_off_cpu *off_cpu, const struct perch_record *record);
 /* Writes the branch stack. Returns 0 or -ENOMEM. */
 int script_put_branches(struct script *script, const struct script_event *event,
 			const struct perch_session_sample *sample);

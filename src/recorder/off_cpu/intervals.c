@@ -14,6 +14,10 @@
 #define MAX_COPIES    (64u << 20)
 #define ENDED_NS      1000000000u
 
+/* common_flags of all tracepoints: interrupt context, hard or soft */
+#define COMMON_FLAGS 2
+#define IN_INTERRUPT (0x08 | 0x10)
+
 /* ---- threads ---- */
 
 static bool same_thread(const void *items, uint32_t index, const void *tid)
@@ -62,6 +66,7 @@ static void remove_thread(struct off_cpu_intervals *intervals, struct off_cpu_th
 	perch__hash_remove(&intervals->table, hash_thread(intervals, thread->tid), index);
 	intervals->copied -= thread->capacity;
 	free(thread->sample);
+	free(thread->waker.chain);
 	if (index != last) {
 		perch__hash_move(&intervals->table, hash_thread(intervals, moved->tid), last,
 				 index);
@@ -249,7 +254,11 @@ static void end_interval(struct off_cpu_intervals *intervals, struct off_cpu_thr
 					  .intervals = 1,
 					  .start = thread->out,
 					  .state = thread->state,
-					  .flags = flags };
+					  .flags = flags | thread->waker.flags,
+					  .waker_pid = thread->waker.pid,
+					  .waker_tid = thread->waker.tid,
+					  .waker_nr = thread->waker.nr,
+					  .waker_chain = thread->waker.chain };
 
 	if (spans_loss(intervals, thread->out, end)) {
 		intervals->counts.lost_intervals++;
@@ -260,6 +269,7 @@ static void end_interval(struct off_cpu_intervals *intervals, struct off_cpu_thr
 		add_to_sum(intervals, thread, interval.ns);
 	}
 	thread->last.bytes = NULL;
+	thread->waker.flags = 0;
 }
 
 /* A thread that was off the CPU when the recording began is first seen when it comes back. */
@@ -302,6 +312,7 @@ static void take_switch(struct off_cpu_intervals *intervals, const struct perch_
 	}
 	intervals->counts.lost_intervals += thread->position == OFF_CPU_OFF;
 	thread->position = OFF_CPU_OFF;
+	thread->waker.flags = 0;
 	thread->out = record->sample_id.time;
 	thread->state = change->preempt ? PERCH_OFF_CPU_PREEMPTED : PERCH_OFF_CPU_BLOCKED;
 }
@@ -331,6 +342,38 @@ static void take_sample(struct off_cpu_intervals *intervals, const struct perch_
 	thread->last = last;
 }
 
+/* A thread that is still on its way off the CPU when it is woken does not leave it. */
+static void take_waking(struct off_cpu_intervals *intervals, const struct perch_record *record)
+{
+	const struct perch_sample *sample = &record->sample;
+	const struct off_cpu_switch from = perch__off_cpu_switch(&intervals->layout, record);
+	const char *data = sample->raw.data;
+	struct off_cpu_thread *thread;
+	struct off_cpu_waker *waker;
+	const uint64_t *chain;
+	uint64_t nr;
+	uint32_t tid;
+
+	if (sample->raw.size < intervals->woken_at + sizeof(tid))
+		return;
+	memcpy(&tid, data + intervals->woken_at, sizeof(tid));
+	thread = find_thread(intervals, tid);
+	if (!thread || thread->position != OFF_CPU_OFF)
+		return;
+	waker = &thread->waker;
+	chain = perch__off_cpu_chain(&from, &nr);
+	if (PERCH__ARRAY_RESERVE(waker->chain, waker->capacity, nr))
+		return;
+	if (nr)
+		memcpy(waker->chain, chain, nr * sizeof(*chain));
+	waker->nr = nr;
+	waker->pid = sample->pid;
+	waker->tid = sample->tid;
+	waker->flags = PERCH_OFF_CPU_WOKEN;
+	if (data[COMMON_FLAGS] & IN_INTERRUPT)
+		waker->flags |= PERCH_OFF_CPU_WOKEN_BY_INTERRUPT;
+}
+
 static void take_fork(struct off_cpu_intervals *intervals, const struct perch_task_record *task)
 {
 	struct off_cpu_thread *thread = get_thread(intervals, task->pid, task->tid);
@@ -342,6 +385,7 @@ static void take_fork(struct off_cpu_intervals *intervals, const struct perch_ta
 	thread->ended = false;
 	thread->position = OFF_CPU_NEW;
 	thread->last.bytes = NULL;
+	thread->waker.flags = 0;
 }
 
 static void take_exit(struct off_cpu_intervals *intervals, const struct perch_task_record *task)
@@ -365,6 +409,8 @@ void perch__off_cpu_take(struct off_cpu_intervals *intervals, const struct perch
 		take_fork(intervals, &record->task);
 	else if (record->type == PERCH_RECORD_EXIT)
 		take_exit(intervals, &record->task);
+	else if (record->type == PERCH_RECORD_SAMPLE && record->event == OFF_CPU_WAKING)
+		take_waking(intervals, record);
 	else if (!record->sample_id.tid || record->sample_id.tid == UINT32_MAX)
 		return; /* the idle task of a CPU, which has no off-CPU time, or a dead task */
 	else if (record->type == PERCH_RECORD_SAMPLE)
@@ -420,8 +466,10 @@ void perch__off_cpu_end(struct off_cpu_intervals *intervals, uint64_t time)
 
 void perch__off_cpu_clear(struct off_cpu_intervals *intervals)
 {
-	for (size_t i = 0; i < intervals->nr; i++)
+	for (size_t i = 0; i < intervals->nr; i++) {
 		free(intervals->thread[i].sample);
+		free(intervals->thread[i].waker.chain);
+	}
 	free(intervals->thread);
 	perch__hash_clear(&intervals->table);
 	free(intervals->sum);

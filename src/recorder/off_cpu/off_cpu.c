@@ -5,13 +5,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <perch/tracepoint.h>
 
 #include "recorder/off_cpu/off_cpu.h"
 #include "recorder/pieces.h"
 
-#define RING_BYTES	(2u << 20)
-#define ALL_RINGS_BYTES (64u << 20)
+#define RING_BYTES	    (2u << 20)
+#define ALL_RINGS_BYTES	    (64u << 20)
+
+#define WAKING		    "sched:sched_waking"
+#define FIRST_PID_NAMESPACE 0xeffffffcu /* the inode of that of the machine */
+#define COPIES                                                                          \
+	(PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_BRANCH_STACK | \
+	 PERCH_SAMPLE_REGS_INTR)
 
 /* ---- opening ---- */
 
@@ -22,6 +30,40 @@ static bool same_fields(const struct perch_attr *one, const struct perch_attr *o
 	       one->sample_regs_user == other->sample_regs_user &&
 	       one->sample_regs_intr == other->sample_regs_intr &&
 	       one->sample_stack_user == other->sample_stack_user;
+}
+
+/* The waker has call chains by frame pointers: nothing else of it is kept. */
+static void set_fields_of_waking(struct perch_event *waking, const struct perch_attr *event,
+				 const struct perch_event_terms *terms)
+{
+	waking->attr.sample_type = event->sample_type & ~(uint64_t)COPIES;
+	waking->terms.max_stack = terms->max_stack;
+	waking->terms.call_graph = PERCH_CALL_GRAPH_FP;
+}
+
+/* Finds the woken thread in the data of sched:sched_waking. */
+static int find_woken(struct recorder_off_cpu *off_cpu, struct perch_machine *machine,
+		      struct perch_error *err)
+{
+	struct perch_tracepoint_format *format;
+	const struct perch_tracepoint_field *pid;
+	struct stat status;
+	int rc = perch_tracepoint_format_read(&format, WAKING, machine, err);
+
+	if (rc < 0)
+		return rc;
+	pid = perch_tracepoint_format_find(format, "pid");
+	if (pid && pid->size == sizeof(uint32_t))
+		off_cpu->intervals.woken_at = pid->offset;
+	else
+		rc = perch_error_set(err, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
+				     "the fields of " WAKING " are unknown: leave out wakers");
+	perch_tracepoint_format_free(format);
+	/* the tracepoint has the ids of the machine, and samples those of the namespace */
+	if (rc >= 0 && !stat("/proc/self/ns/pid", &status) && status.st_ino != FIRST_PID_NAMESPACE)
+		return perch_error_set(err, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
+				       "wakers cannot be recorded in a PID namespace");
+	return rc;
 }
 
 static int open_event(struct recorder_off_cpu *off_cpu, const char *name,
@@ -35,6 +77,8 @@ static int open_event(struct recorder_off_cpu *off_cpu, const char *name,
 	if (rc >= 0) {
 		events.event[0].attr.sample_type = event->sample_type;
 		events.event[0].terms = *terms;
+		if (events.nr > OFF_CPU_WAKING)
+			set_fields_of_waking(&events.event[OFF_CPU_WAKING], event, terms);
 		rc = perch_sampler_open_events(&off_cpu->sampler, &events, targets, options, err);
 	}
 	perch_events_clear(&events);
@@ -67,8 +111,10 @@ static int open_sampler(struct recorder_off_cpu *off_cpu, const struct perch_att
 {
 	const bool copies = terms->call_graph == PERCH_CALL_GRAPH_DWARF;
 	struct perch_sampler_options own = *options;
-	int rc;
+	int rc = off_cpu->wakers ? find_woken(off_cpu, options->event.machine, err) : 0;
 
+	if (rc < 0)
+		return rc;
 	own.event.period = 1;
 	own.event.frequency = 0;
 	own.event.sideband = PERCH_SIDEBAND_SWITCH | PERCH_SIDEBAND_TASK;
@@ -81,9 +127,12 @@ static int open_sampler(struct recorder_off_cpu *off_cpu, const struct perch_att
 	 * of it, which is the case if user space is unwound from copies of the stack */
 	own.event.exclude_callchain_kernel |= own.event.exclude_kernel && !copies;
 	own.event.exclude_kernel = 0;
+	off_cpu->stacks = true;
+	if (off_cpu->wakers)
+		return open_event(off_cpu, "context-switches," WAKING, event, terms, targets, &own,
+				  err);
 	rc = open_event(off_cpu, "context-switches", event, terms, targets, &own, err);
 	off_cpu->stacks = rc >= 0;
-	off_cpu->machine = options->event.machine;
 	if ((rc != -EACCES && rc != -EPERM) || !(own.event.may & PERCH_MAY_EXCLUDE_KERNEL))
 		return rc;
 	own.event.exclude_kernel = 1;
@@ -111,7 +160,8 @@ static int keep_tids(struct recorder_off_cpu *off_cpu, const struct perch_target
 int perch__off_cpu_open(struct recorder_off_cpu **result, const struct perch_attr *event,
 			uint64_t id, const struct perch_event_terms *terms,
 			const struct perch_targets *targets,
-			const struct perch_sampler_options *options, struct perch_error *err)
+			const struct perch_sampler_options *options, bool wakers,
+			struct perch_error *err)
 {
 	struct recorder_off_cpu *off_cpu = calloc(1, sizeof(*off_cpu));
 	const struct perch_attr *attr;
@@ -124,6 +174,8 @@ int perch__off_cpu_open(struct recorder_off_cpu **result, const struct perch_att
 	if (!off_cpu)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to record with");
+	off_cpu->wakers = wakers;
+	off_cpu->machine = options->event.machine;
 	rc = open_sampler(off_cpu, event, terms, targets, options, err);
 	if (rc < 0)
 		return rc;

@@ -65,11 +65,22 @@ int perch__off_cpu_append(const struct off_cpu_layout *layout, struct off_cpu_by
 
 /* ---- intervals.c: switches -> intervals ---- */
 
+/* The event sched:sched_waking of the sampler. It is not there if wakers are not recorded. */
+#define OFF_CPU_WAKING 1
+
 enum off_cpu_position {
 	OFF_CPU_UNSEEN, /* it was on the CPU or not when the recording began */
 	OFF_CPU_NEW,	/* it was created, and has not run */
 	OFF_CPU_ON,
 	OFF_CPU_OFF,
+};
+
+/* The thread that made another one runnable. */
+struct off_cpu_waker {
+	uint32_t flags; /* PERCH_OFF_CPU_WOKEN and others; 0: unknown */
+	uint32_t pid, tid;
+	uint64_t nr, *chain;
+	size_t capacity;
 };
 
 struct off_cpu_thread {
@@ -81,6 +92,7 @@ struct off_cpu_thread {
 	char *sample; /* a copy of its last switch */
 	size_t capacity;
 	struct off_cpu_switch last; /* points into the copy */
+	struct off_cpu_waker waker; /* since it left the CPU */
 };
 
 /* Short intervals of one thread, state and call chain. */
@@ -113,6 +125,7 @@ struct off_cpu_intervals {
 	uint64_t threshold; /* ns */
 	uint64_t started;   /* when the events were enabled; 0: unknown */
 	bool cpu_wide;	    /* switches are seen after the end of a thread */
+	size_t woken_at;    /* offset of the woken thread's id in the data of sched:sched_waking */
 
 	uint64_t now; /* of the last record */
 	struct off_cpu_thread *thread;
@@ -150,6 +163,7 @@ void perch__off_cpu_clear(struct off_cpu_intervals *intervals);
 struct recorder_off_cpu {
 	struct perch_sampler *sampler;
 	bool stacks;	 /* the kernel lets this user have them */
+	bool wakers;	 /* they are recorded */
 	bool taken;	 /* the caller has the finished samples */
 	uint64_t lost;	 /* records, at the end */
 	uint64_t unseen; /* among them: without a LOST record */
@@ -160,13 +174,14 @@ struct recorder_off_cpu {
 };
 
 /*
- * Opens the sampler. event: the attr of the event offcpu-time as it was opened. Returns 0 or a
- * negative errno.
+ * Opens the sampler. event: the attr of the event offcpu-time as it was opened. wakers: record them
+ * as well. Returns 0 or a negative errno.
  */
 int perch__off_cpu_open(struct recorder_off_cpu **off_cpu, const struct perch_attr *event,
 			uint64_t id, const struct perch_event_terms *terms,
 			const struct perch_targets *targets,
-			const struct perch_sampler_options *options, struct perch_error *err);
+			const struct perch_sampler_options *options, bool wakers,
+			struct perch_error *err);
 /* Reads all records of switches, which are disabled, and ends all intervals at a time. */
 void perch__off_cpu_finish(struct recorder_off_cpu *off_cpu, uint64_t end);
 /* Reads one round. Returns the samples that were finished, valid until the next call. */

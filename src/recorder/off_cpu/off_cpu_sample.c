@@ -111,6 +111,8 @@ static void set(char *bytes, size_t offset, const void *value, size_t size)
 /* The parts of a sample that differ in size. */
 struct parts {
 	uint64_t nr, raw_nr; /* entries of the call chain, and of its copy in the raw data */
+	bool woken;
+	uint64_t waker_nr;
 	size_t rest;
 	bool keeps_rest;
 };
@@ -118,7 +120,8 @@ struct parts {
 static size_t raw_size(const struct parts *parts)
 {
 	return sizeof(struct off_cpu_head) + parts->raw_nr * WORD + WORD +
-	       sizeof(struct off_cpu_tail) + sizeof(uint32_t);
+	       sizeof(struct off_cpu_tail) + sizeof(uint32_t) +
+	       (parts->woken ? sizeof(struct off_cpu_waker_head) + parts->waker_nr * WORD : 0);
 }
 
 static size_t size_of(const struct off_cpu_layout *layout, const struct parts *parts)
@@ -132,7 +135,8 @@ static size_t size_of(const struct off_cpu_layout *layout, const struct parts *p
  * is there once. perf takes the address of the sample from the second entry of the raw data's.
  */
 static struct parts choose_parts(const struct off_cpu_layout *layout,
-				 const struct off_cpu_switch *from, bool only_chain)
+				 const struct off_cpu_switch *from,
+				 const struct perch_off_cpu *interval, bool only_chain)
 {
 	struct parts parts = { .rest = layout->rest_words * WORD };
 	uint64_t few;
@@ -144,6 +148,10 @@ static struct parts choose_parts(const struct off_cpu_layout *layout,
 	parts.keeps_rest = from->bytes && !only_chain && from->size > from->rest;
 	if (parts.keeps_rest)
 		parts.rest = from->size - from->rest;
+	parts.woken = interval->flags & PERCH_OFF_CPU_WOKEN;
+	parts.waker_nr = parts.woken ? interval->waker_nr : 0;
+	if (size_of(layout, &parts) > UINT16_MAX)
+		parts.waker_nr = 0;
 	for (int i = 0; i < 2 && size_of(layout, &parts) > UINT16_MAX; i++)
 		parts.raw_nr = i ? 0 : few;
 	if (size_of(layout, &parts) > UINT16_MAX) {
@@ -165,6 +173,8 @@ static void put_raw(char **at, const struct parts *parts, const uint64_t *chain,
 					   parts->raw_nr };
 	const struct off_cpu_tail tail = { interval->state, interval->flags, interval->intervals,
 					   interval->start };
+	const struct off_cpu_waker_head waker = { interval->waker_pid, interval->waker_tid,
+						  parts->waker_nr };
 	/* the chain of perf's samples without one: perf reads an entry after the marker */
 	static const uint64_t empty[1] = { PERCH_CONTEXT_USER };
 	const uint32_t padding = 0, size = (uint32_t)raw_size(parts);
@@ -174,6 +184,10 @@ static void put_raw(char **at, const struct parts *parts, const uint64_t *chain,
 	put(at, parts->nr ? chain : empty, parts->raw_nr * WORD);
 	put(at, &cgroup, sizeof(cgroup));
 	put(at, &tail, sizeof(tail));
+	if (parts->woken) {
+		put(at, &waker, sizeof(waker));
+		put(at, interval->waker_chain, parts->waker_nr * WORD);
+	}
 	put(at, &padding, sizeof(padding));
 }
 
@@ -195,7 +209,7 @@ int perch__off_cpu_append(const struct off_cpu_layout *layout, struct off_cpu_by
 {
 	struct perch_record_header header = { PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL, 0 };
 	const uint32_t task[2] = { interval->pid, interval->tid };
-	const struct parts parts = choose_parts(layout, from, only_chain);
+	const struct parts parts = choose_parts(layout, from, interval, only_chain);
 	size_t fixed_size = chain_offset(layout), size = size_of(layout, &parts);
 	const uint64_t *chain;
 	uint64_t nr;
