@@ -68,8 +68,8 @@ static void add_flat(struct perch_profile *profile, const struct sample *sample)
 		chain ? chain->ip[0] : sample->record->sample.ip);
 }
 
-static void add_chain(struct perch_profile *profile, const struct sample *sample, uint32_t context,
-		      struct batch_sample *to)
+static void add_chain(struct perch_profile *profile, const struct sample *sample,
+		      struct context_id context, struct batch_sample *to)
 {
 	const struct chain *chain = sample->chain;
 	struct last_stack *last;
@@ -78,7 +78,7 @@ static void add_chain(struct perch_profile *profile, const struct sample *sample
 
 	to->slot = perch_thread_tid(sample->thread) % LAST_STACKS;
 	last = &profile->last_stack[to->slot];
-	other = last->context != context;
+	other = last->context.nr != context.nr;
 	shared = perch__last_stack_update(last, profile->processes, sample->thread, chain);
 	if (other)
 		shared = 0;
@@ -89,7 +89,8 @@ static void add_chain(struct perch_profile *profile, const struct sample *sample
 		add_key(profile, sample, chain->cpumode[i], chain->ip[i]);
 }
 
-int perch__samples_add(struct perch_profile *profile, const struct sample *sample, uint32_t context)
+int perch__samples_add(struct perch_profile *profile, const struct sample *sample,
+		       struct context_id context)
 {
 	struct batch *batch = profile->batch;
 	struct batch_sample *to;

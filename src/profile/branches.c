@@ -36,7 +36,8 @@ static int add_branch(struct perch_profile *profile, struct sample *sample,
 		      const struct perch_branch_entry *branch)
 {
 	struct perch_profile_total *total = &profile->event[sample->record->event].total;
-	int64_t context;
+	struct context_id context;
+	int rc;
 
 	sample->branch = branch;
 	sample->from = address_of(profile, sample, branch->from);
@@ -46,10 +47,10 @@ static int add_branch(struct perch_profile *profile, struct sample *sample,
 	if (profile->resolved_branches &&
 	    (!is_function(profile, sample->from) || !is_function(profile, sample->to)))
 		return 0;
-	context = perch__context_of(sample);
-	if (context < 0)
-		return (int)context;
-	if (perch__flat_add(profile, sample->to, (uint32_t)context, 1))
+	rc = perch__context_of(sample, &context);
+	if (rc)
+		return rc;
+	if (perch__flat_add(profile, sample->to, context, 1))
 		return -ENOMEM;
 	total->samples += profile->unit;
 	total->period++;

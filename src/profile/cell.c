@@ -55,15 +55,16 @@ static int compare_values(struct perch_profile *profile, const struct perch_colu
 	return (a->value > b->value) - (a->value < b->value);
 }
 
-int perch__compare_contexts(struct perch_profile *profile, uint32_t a, uint32_t b, size_t index)
+int perch__compare_contexts(struct perch_profile *profile, struct context_id a, struct context_id b,
+			    size_t index)
 {
 	size_t word = profile->word[index];
 	struct cell left, right;
 
-	if (a == b)
+	if (a.nr == b.nr)
 		return 0;
-	left = (struct cell){ .value = perch__tuples_at(&profile->contexts, a)[word] };
-	right = (struct cell){ .value = perch__tuples_at(&profile->contexts, b)[word] };
+	left = (struct cell){ .value = perch__tuples_at(&profile->contexts, a.nr)[word] };
+	right = (struct cell){ .value = perch__tuples_at(&profile->contexts, b.nr)[word] };
 	return compare_values(profile, profile->column[index], &left, &right);
 }
 
@@ -74,8 +75,10 @@ int perch__compare_at(struct perch_profile *profile, const struct perch_row *a,
 	struct cell left = { .row = a }, right = { .row = b };
 
 	if (column->scope == PERCH_COLUMN_SAMPLE)
-		return perch__compare_contexts(profile, a->numbers[ROW_CONTEXT],
-					       b->numbers[ROW_CONTEXT], index);
+		return perch__compare_contexts(profile,
+					       (struct context_id){ a->numbers[ROW_CONTEXT] },
+					       (struct context_id){ b->numbers[ROW_CONTEXT] },
+					       index);
 	if (!column->methods->compare) {
 		left.value = stored_value(profile, a, index);
 		right.value = stored_value(profile, b, index);

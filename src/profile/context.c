@@ -16,12 +16,12 @@ static bool same_words(const uint64_t *a, const uint64_t *b, size_t nr)
 	return !nr;
 }
 
-int64_t perch__context_of(const struct sample *sample)
+int perch__context_of(const struct sample *sample, struct context_id *context)
 {
 	struct perch_profile *profile = sample->profile;
 	size_t width = profile->contexts.width;
 	uint64_t words[1 + MAX_COLUMNS];
-	uint32_t *recent =
+	struct context_id *recent =
 		&profile->recent_context[perch_thread_tid(sample->thread) % RECENT_CONTEXTS];
 	uint32_t number;
 
@@ -32,12 +32,15 @@ int64_t perch__context_of(const struct sample *sample)
 		if (rc < 0)
 			return rc;
 	}
-	if (*recent < profile->contexts.nr &&
-	    same_words(perch__tuples_at(&profile->contexts, *recent), words, width))
-		return *recent;
+	if (recent->nr < profile->contexts.nr &&
+	    same_words(perch__tuples_at(&profile->contexts, recent->nr), words, width)) {
+		*context = *recent;
+		return 0;
+	}
 	number = perch__tuples_add(&profile->contexts, words);
 	if (number == NO_NUMBER)
 		return -ENOMEM;
-	*recent = number;
-	return number;
+	recent->nr = number;
+	*context = *recent;
+	return 0;
 }

@@ -10,9 +10,9 @@
 struct context_folding {
 	struct perch_profile *profile;
 	const struct frame_lists *lists;
-	struct key_set values; /* (word of the context, value of the frame) -> first[] */
-	uint32_t *first;       /* frames */
-	uint32_t *number;      /* by old context: the new one */
+	struct key_set values;	   /* (word of the context, value of the frame) -> first[] */
+	uint32_t *first;	   /* frames */
+	struct context_id *number; /* by old context: the new one */
 	struct tuples contexts;
 };
 
@@ -53,8 +53,8 @@ static int fold_context(struct context_folding *folding, uint32_t context)
 			return -ENOMEM;
 		words[i] = frame;
 	}
-	folding->number[context] = perch__tuples_add(&folding->contexts, words);
-	return folding->number[context] == NO_NUMBER ? -ENOMEM : 0;
+	folding->number[context].nr = perch__tuples_add(&folding->contexts, words);
+	return folding->number[context].nr == NO_NUMBER ? -ENOMEM : 0;
 }
 
 /* Replaces the contexts of what was counted. */
@@ -65,12 +65,12 @@ static void renumber(struct context_folding *folding)
 
 	for (size_t i = 0; i < profile->stacks.nr; i++)
 		profile->stacks.stack[i].context =
-			folding->number[profile->stacks.stack[i].context];
+			folding->number[profile->stacks.stack[i].context.nr];
 	for (size_t i = 0; flat && i < flat->nr_first; i++)
 		if (flat->first[i].samples)
-			flat->first[i].context = folding->number[flat->first[i].context];
+			flat->first[i].context = folding->number[flat->first[i].context.nr];
 	for (size_t i = 0; flat && i < flat->keys.nr; i++)
-		flat->other[i].context = folding->number[flat->other[i].context];
+		flat->other[i].context = folding->number[flat->other[i].context.nr];
 	perch__tuples_clear(&profile->contexts);
 	profile->contexts = folding->contexts;
 }

@@ -15,7 +15,9 @@ static int no_memory(struct perch_error *err)
 
 /* What is left, with new numbers. */
 struct remainder {
-	uint32_t *address, *context; /* by old number: 1 if it is used, then the new number */
+	/* by old number: 1 if it is used, then the new number */
+	uint32_t *address;
+	struct context_id *context;
 	struct key_set keys;
 	struct perch_address *addresses;
 	struct tuples contexts;
@@ -51,7 +53,7 @@ static void decay(const struct factor *factor, uint64_t *period, uint64_t *sampl
 	*period = *samples ? multiply(factor, *period) : 0;
 }
 
-static void add_total(struct perch_profile *profile, uint32_t context, uint64_t period,
+static void add_total(struct perch_profile *profile, struct context_id context, uint64_t period,
 		      uint64_t samples)
 {
 	struct profile_event *event = &profile->event[perch__context_event(profile, context)];
@@ -99,11 +101,12 @@ static void mark_flat(struct remainder *remainder, const struct flat *flat)
 {
 	for (size_t i = 0; i < flat->nr_first; i++)
 		if (flat->first[i].samples)
-			remainder->address[i] = remainder->context[flat->first[i].context] = 1;
+			remainder->address[i] = remainder->context[flat->first[i].context.nr].nr =
+				1;
 	for (size_t i = 0; i < flat->keys.nr; i++)
 		if (flat->other[i].samples)
 			remainder->address[flat->keys.key[i][1]] =
-				remainder->context[flat->other[i].context] = 1;
+				remainder->context[flat->other[i].context.nr].nr = 1;
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -122,7 +125,7 @@ static int mark_stacks(struct remainder *remainder, const struct stacks *stacks)
 		if (stack->parent != NO_NODE)
 			used[stack->parent] = true;
 		remainder->address[stack->address] = 1;
-		remainder->context[stack->context] = 1;
+		remainder->context[stack->context.nr].nr = 1;
 	}
 	free(used);
 	return 0;
@@ -140,7 +143,7 @@ static void mark_contexts(struct remainder *remainder, const struct perch_profil
 {
 	for (size_t word = 1; word < profile->contexts.width; word++)
 		for (size_t i = 0; has_address(profile, word) && i < profile->contexts.nr; i++)
-			if (remainder->context[i])
+			if (remainder->context[i].nr)
 				remainder->address[perch__tuples_at(&profile->contexts, i)[word]] =
 					1;
 }
@@ -175,14 +178,14 @@ static int number_contexts(struct remainder *remainder, const struct perch_profi
 
 	remainder->contexts.width = width;
 	for (size_t i = 0; i < profile->contexts.nr; i++) {
-		if (!remainder->context[i])
+		if (!remainder->context[i].nr)
 			continue;
 		memcpy(words, perch__tuples_at(&profile->contexts, i), width * sizeof(*words));
 		for (size_t word = 1; word < width; word++)
 			if (has_address(profile, word))
 				words[word] = remainder->address[words[word]];
-		remainder->context[i] = perch__tuples_add(&remainder->contexts, words);
-		if (remainder->context[i] == NO_NUMBER)
+		remainder->context[i].nr = perch__tuples_add(&remainder->contexts, words);
+		if (remainder->context[i].nr == NO_NUMBER)
 			return -ENOMEM;
 	}
 	return 0;

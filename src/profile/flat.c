@@ -12,30 +12,30 @@ int perch__flat_reserve(struct flat *flat, size_t nr_addresses, size_t more)
 }
 
 /* Returns the count of an address in another context than its first one. */
-static struct count *find_other(struct flat *flat, uint32_t context, uint32_t address)
+static struct count *find_other(struct flat *flat, struct context_id context, uint32_t address)
 {
 	bool is_new;
-	uint32_t at = perch__key_set_add(&flat->keys, context, address, &is_new);
+	uint32_t at = perch__key_set_add(&flat->keys, context.nr, address, &is_new);
 
 	if (is_new)
 		flat->other[at] = (struct count){ .context = context };
 	return &flat->other[at];
 }
 
-static void add_samples(struct flat *flat, uint32_t address, uint32_t context, uint64_t period,
-			uint64_t samples)
+static void add_samples(struct flat *flat, uint32_t address, struct context_id context,
+			uint64_t period, uint64_t samples)
 {
 	struct count *count = &flat->first[address];
 
 	if (!count->samples)
 		count->context = context;
-	else if (count->context != context)
+	else if (count->context.nr != context.nr)
 		count = find_other(flat, context, address);
 	count->period += period;
 	count->samples += samples;
 }
 
-int perch__flat_add(struct perch_profile *profile, uint32_t address, uint32_t context,
+int perch__flat_add(struct perch_profile *profile, uint32_t address, struct context_id context,
 		    uint64_t period)
 {
 	if (perch__flat_reserve(profile->flat, (size_t)address + 1, 1))
@@ -57,7 +57,7 @@ void perch__flat_add_batch(struct flat *flat, const struct batch *batch)
 }
 
 static int copy_count(struct flat *to, const struct count *count, uint32_t address,
-		      uint32_t context)
+		      struct context_id context)
 {
 	if (perch__flat_reserve(to, (size_t)address + 1, 1))
 		return -ENOMEM;
@@ -66,24 +66,24 @@ static int copy_count(struct flat *to, const struct count *count, uint32_t addre
 }
 
 int perch__flat_copy(struct flat *to, const struct flat *from, const uint32_t *address,
-		     const uint32_t *context)
+		     const struct context_id *context)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < from->nr_first && !rc; i++)
 		if (from->first[i].samples)
 			rc = copy_count(to, &from->first[i], address[i],
-					context[from->first[i].context]);
+					context[from->first[i].context.nr]);
 	for (size_t i = 0; i < from->keys.nr && !rc; i++)
 		if (from->other[i].samples)
 			rc = copy_count(to, &from->other[i], address[from->keys.key[i][1]],
-					context[from->other[i].context]);
+					context[from->other[i].context.nr]);
 	return rc;
 }
 
 static int fold_count(struct perch_profile *profile, const struct count *count, uint32_t frame)
 {
-	uint32_t context = perch__latency_context(profile, count->context);
+	struct context_id context = perch__latency_context(profile, count->context);
 	uint32_t node = perch__tree_child(&profile->tree, context, NO_NODE, frame);
 
 	if (node == NO_NODE)

@@ -89,7 +89,8 @@ static inline bool perch__is_truncated(const struct perch_frame *frame)
 struct last_stack {
 	/* of the address spaces when the stack was stored; 0 if empty */
 	uint64_t generation, kernel_generation;
-	uint32_t tid, context;
+	uint32_t tid;
+	struct context_id context;
 	size_t nr;
 	uint64_t ip[MAX_DEPTH]; /* outermost first */
 	uint8_t cpumode[MAX_DEPTH];
@@ -179,7 +180,7 @@ unsigned perch__mode_of_address(const struct perch_record *record, uint64_t addr
 
 struct batch_sample {
 	uint64_t period;
-	uint32_t context;
+	struct context_id context;
 	uint16_t slot;	     /* of the thread's last stack */
 	uint16_t shared, nr; /* outer frames that the last stack has, and the others */
 };
@@ -196,7 +197,7 @@ struct batch {
 struct sample;
 /* Adds a sample, and counts the batch if it is full. Returns 0 or -ENOMEM. */
 int perch__samples_add(struct perch_profile *profile, const struct sample *sample,
-		       uint32_t context);
+		       struct context_id context);
 /* Counts all samples that were added. After -ENOMEM the others are kept. */
 int perch__samples_count(struct perch_profile *profile);
 /* batch_count.c: counts the samples of a batch as a whole, or none of them. Returns 0 or -ENOMEM.
@@ -209,7 +210,8 @@ int perch__batch_count(struct perch_profile *profile, struct batch *batch);
  * than their children. */
 struct stack {
 	uint32_t parent; /* NO_NODE: this is the outermost frame */
-	uint32_t context, address;
+	struct context_id context;
+	uint32_t address;
 	uint64_t self, samples; /* self: period; samples: in units of the profile */
 };
 
@@ -225,7 +227,7 @@ void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const str
 /* Adds the stacks with samples, and their parents, to empty ones, with new numbers of addresses and
  * contexts. Returns 0 or -ENOMEM. */
 int perch__stacks_copy(struct stacks *to, const struct stacks *from, const uint32_t *address,
-		       const uint32_t *context);
+		       const struct context_id *context);
 void perch__stacks_clear(struct stacks *stacks);
 int perch__stacks_detach(struct stacks *stacks);
 
@@ -295,7 +297,8 @@ bool perch__columns_has(const struct perch_profile *profile,
 bool perch__columns_need_functions(const struct perch_profile *profile);
 
 /* cell.c: compare by the column with this index in the profile: of scope SAMPLE, */
-int perch__compare_contexts(struct perch_profile *profile, uint32_t a, uint32_t b, size_t index);
+int perch__compare_contexts(struct perch_profile *profile, struct context_id a, struct context_id b,
+			    size_t index);
 /* and of scope SAMPLE or FRAME. */
 int perch__compare_at(struct perch_profile *profile, const struct perch_row *a,
 		      const struct perch_row *b, size_t index);
@@ -305,7 +308,7 @@ int perch__compare_at(struct perch_profile *profile, const struct perch_row *a,
 /* flat.c: counts of samples by address and context, in place of stacks. */
 struct count {
 	uint64_t period, samples;
-	uint32_t context;
+	struct context_id context;
 };
 struct flat {
 	struct count *first; /* by address, of its first context: most addresses have only one */
@@ -329,7 +332,8 @@ struct latency {
 	bool hidden;	/* the word is that of no column of the profile */
 	unsigned shift; /* latencies are in units of 1 / 2^shift of a period */
 	/* in perch_profile_finish(): by context, the one without the hidden word, and the number */
-	uint32_t *context, *parallelism;
+	struct context_id *context;
+	uint32_t *parallelism;
 	struct tuples merged; /* contexts */
 	struct node_latency {
 		uint64_t self, total;
@@ -358,7 +362,7 @@ struct perch_profile {
 	const struct perch_column *frame_column[MAX_COLUMNS]; /* of scope FRAME */
 	size_t nr_frame_columns;
 	struct tuples contexts; /* event and values of columns of scope SAMPLE */
-	uint32_t recent_context[RECENT_CONTEXTS];
+	struct context_id recent_context[RECENT_CONTEXTS];
 	const char **comm; /* by index of the name + 1: the names of threads */
 	size_t nr_comms;
 	/* comm_nodigit: the texts, and by index of the name + 1: number of its text + 1, or 0 */
@@ -500,12 +504,13 @@ int perch__parent_set(struct perch_profile *profile, const struct perch_profile_
 int perch__ignore_callees(struct perch_addresses *addresses, struct matcher *matcher,
 			  struct perch_thread *thread, struct chain *chain, bool exact);
 
-/* context.c: returns the number of the values of a sample, or a negative errno. */
-int64_t perch__context_of(const struct sample *sample);
+/* context.c: finds the context of a sample. Returns 0 or a negative errno. */
+int perch__context_of(const struct sample *sample, struct context_id *context);
 /* The event of a context. */
-static inline unsigned perch__context_event(const struct perch_profile *profile, uint32_t context)
+static inline unsigned perch__context_event(const struct perch_profile *profile,
+					    struct context_id context)
 {
-	return perch__tuples_at(&profile->contexts, context)[0];
+	return perch__tuples_at(&profile->contexts, context.nr)[0];
 }
 
 /* ---- frames.c: the frames of addresses ---- */
@@ -573,12 +578,12 @@ int perch__flat_reserve(struct flat *flat, size_t nr_addresses, size_t more);
 /* Counts the samples of a batch. There must be space. */
 void perch__flat_add_batch(struct flat *flat, const struct batch *batch);
 /* Counts a sample at an address. Returns 0 or -ENOMEM. */
-int perch__flat_add(struct perch_profile *profile, uint32_t address, uint32_t context,
+int perch__flat_add(struct perch_profile *profile, uint32_t address, struct context_id context,
 		    uint64_t period);
 /* Adds the counts with samples to empty ones, with new numbers of addresses and contexts. Returns 0
  * or -ENOMEM. */
 int perch__flat_copy(struct flat *to, const struct flat *from, const uint32_t *address,
-		     const uint32_t *context);
+		     const struct context_id *context);
 /* Makes a tree of roots from the counts. Returns 0 or -ENOMEM. */
 int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *lists);
 void perch__flat_clear(struct flat *flat);
@@ -590,12 +595,13 @@ int perch__flat_detach(struct flat **flat);
 /* Before the tree of frames is made. Returns 0 or -ENOMEM. */
 int perch__latency_start(struct perch_profile *profile);
 /* The context of a node, for that of the samples in it. */
-static inline uint32_t perch__latency_context(const struct perch_profile *profile, uint32_t context)
+static inline struct context_id perch__latency_context(const struct perch_profile *profile,
+						       struct context_id context)
 {
-	return profile->latency.word ? profile->latency.context[context] : context;
+	return profile->latency.word ? profile->latency.context[context.nr] : context;
 }
 /* Adds the latency of samples to a node. context: theirs. Returns 0 or -ENOMEM. */
-int perch__latency_add(struct perch_profile *profile, uint32_t node, uint32_t context,
+int perch__latency_add(struct perch_profile *profile, uint32_t node, struct context_id context,
 		       uint64_t period);
 /* After the tree is linked: contexts are those of its nodes. Returns 0 or -ENOMEM. */
 int perch__latency_finish(struct perch_profile *profile);

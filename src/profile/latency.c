@@ -48,8 +48,8 @@ static int merge_contexts(struct perch_profile *profile)
 		const uint64_t *words = perch__tuples_at(&profile->contexts, i);
 
 		latency->parallelism[i] = (uint32_t)words[latency->word];
-		latency->context[i] = perch__tuples_add(&latency->merged, words);
-		if (latency->context[i] == NO_NUMBER)
+		latency->context[i].nr = perch__tuples_add(&latency->merged, words);
+		if (latency->context[i].nr == NO_NUMBER)
 			return -ENOMEM;
 	}
 	return 0;
@@ -63,11 +63,11 @@ int perch__latency_start(struct perch_profile *profile)
 	return merge_contexts(profile);
 }
 
-int perch__latency_add(struct perch_profile *profile, uint32_t node, uint32_t context,
+int perch__latency_add(struct perch_profile *profile, uint32_t node, struct context_id context,
 		       uint64_t period)
 {
 	struct latency *latency = &profile->latency;
-	uint64_t part = divide_period(latency, period, latency->parallelism[context]);
+	uint64_t part = divide_period(latency, period, latency->parallelism[context.nr]);
 
 	if (PERCH__ARRAY_RESERVE_ZEROED(latency->node, latency->capacity, (size_t)node + 1))
 		return -ENOMEM;
@@ -105,7 +105,8 @@ static void clear_nodes(struct latency *latency)
 	free(latency->context);
 	free(latency->parallelism);
 	free(latency->node);
-	latency->context = latency->parallelism = NULL;
+	latency->context = NULL;
+	latency->parallelism = NULL;
 	latency->node = NULL;
 	latency->capacity = 0;
 }

@@ -146,11 +146,12 @@ int perch_profile_snapshot(struct perch_profile *profile, struct perch_profile *
 static int add_sample(struct perch_profile *profile, const struct sample *sample)
 {
 	struct perch_profile_total *total = &profile->event[sample->record->event].total;
-	int64_t context = perch__context_of(sample);
+	struct context_id context;
+	int rc = perch__context_of(sample, &context);
 
-	if (context < 0)
-		return (int)context;
-	if (perch__samples_add(profile, sample, (uint32_t)context))
+	if (rc)
+		return rc;
+	if (perch__samples_add(profile, sample, context))
 		return -ENOMEM;
 	total->samples += profile->unit;
 	total->period += sample->record->sample.period;
@@ -292,7 +293,7 @@ static uint32_t fold_inlined(struct stack_folding *folding, const struct stack *
 	struct frame_lists *lists = folding->lists;
 	const struct inlined *inlined =
 		perch__frames_inlined(folding->profile, lists, stack->address, is_caller);
-	uint32_t context = perch__latency_context(folding->profile, stack->context);
+	struct context_id context = perch__latency_context(folding->profile, stack->context);
 
 	if (!inlined)
 		return NO_NODE;
@@ -350,7 +351,7 @@ static int fold_stack(struct stack_folding *folding, size_t i)
 	bool is_root = stack->parent == NO_NODE,
 	     is_caller = folding->callers && folding->callers[i];
 	uint32_t parent = is_root ? NO_NODE : folding->node[stack->parent], frame, node;
-	uint32_t context = perch__latency_context(profile, stack->context);
+	struct context_id context = perch__latency_context(profile, stack->context);
 	unsigned event = perch__context_event(profile, stack->context);
 
 	frame = is_caller && (profile->with_lines || brief->caller != CALLER_SAME)

@@ -20,7 +20,8 @@ struct row_walk {
 	/* by number of values: the row in the first context, which needs no lookup by hash; and the
 	 * row of the last lookup: most recordings have few contexts */
 	struct cached_row {
-		uint32_t context, row; /* row + 1; 0 if empty */
+		struct context_id context;
+		uint32_t row; /* row + 1; 0 if empty */
 	} (*cached_row)[2];
 	struct key_set keys; /* (context, number of values) -> other[] */
 	uint32_t *other;     /* rows of other contexts */
@@ -51,7 +52,7 @@ static uint32_t add_row(struct row_walk *walk, const struct node *node)
 	profile->row[at] = (struct perch_row){
 		.index = (uint32_t)at,
 		.event = perch__context_event(profile, node->context),
-		.numbers = { [ROW_CONTEXT] = node->context, [ROW_FRAME] = node->frame },
+		.numbers = { [ROW_CONTEXT] = node->context.nr, [ROW_FRAME] = node->frame },
 	};
 	if (profile->nr_frame_columns)
 		profile->row[at].frame = profile->frame[node->frame];
@@ -63,7 +64,7 @@ static uint32_t add_row(struct row_walk *walk, const struct node *node)
 static uint32_t find_other(struct row_walk *walk, const struct node *node, uint32_t values)
 {
 	bool is_new;
-	uint32_t at = perch__key_set_add(&walk->keys, node->context, values, &is_new);
+	uint32_t at = perch__key_set_add(&walk->keys, node->context.nr, values, &is_new);
 
 	if (at == NO_NUMBER || !is_new)
 		return at == NO_NUMBER ? at : walk->other[at];
@@ -81,9 +82,9 @@ static uint32_t get_row(struct row_walk *walk, const struct node *node)
 	struct cached_row *cached = walk->cached_row[values];
 	uint32_t row;
 
-	if (cached[FIRST].row && cached[FIRST].context == node->context)
+	if (cached[FIRST].row && cached[FIRST].context.nr == node->context.nr)
 		return cached[FIRST].row - 1;
-	if (cached[LAST].row && cached[LAST].context == node->context)
+	if (cached[LAST].row && cached[LAST].context.nr == node->context.nr)
 		return cached[LAST].row - 1;
 	row = cached[FIRST].row ? find_other(walk, node, values) : add_row(walk, node);
 	if (row != NO_NUMBER)

@@ -39,7 +39,8 @@ static int compare_ranked_contexts(const struct order *order, uint32_t a, uint32
 
 	for (size_t i = 0; i < order->nr_sample && !rc; i++)
 		if (order->profile->column[i]->scope == PERCH_COLUMN_SAMPLE)
-			rc = perch__compare_contexts(order->profile, a, b, i);
+			rc = perch__compare_contexts(order->profile, (struct context_id){ a },
+						     (struct context_id){ b }, i);
 	return rc;
 }
 
@@ -63,7 +64,7 @@ static int compare_dso_items(const void *left, const void *right, void *order)
 
 static bool is_of_event(const struct order *order, uint32_t context)
 {
-	return perch__context_event(order->profile, context) == order->event;
+	return perch__context_event(order->profile, (struct context_id){ context }) == order->event;
 }
 
 static bool is_any(const struct order *order, uint32_t number)

@@ -14,13 +14,13 @@ static bool same_stack(const void *items, uint32_t index, const void *key)
 	const struct stack *stack = (const struct stack *)items + index, *wanted = key;
 
 	return stack->parent == wanted->parent && stack->address == wanted->address &&
-	       stack->context == wanted->context;
+	       stack->context.nr == wanted->context.nr;
 }
 
 static uint64_t hash_of(const struct stacks *stacks, const struct stack *stack)
 {
-	return perch__hash_pair(stacks->table.seed, (uint64_t)stack->context << 32 | stack->parent,
-				stack->address);
+	return perch__hash_pair(stacks->table.seed,
+				(uint64_t)stack->context.nr << 32 | stack->parent, stack->address);
 }
 
 int perch__stacks_reserve(struct stacks *stacks, size_t more)
@@ -138,7 +138,7 @@ void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const str
 }
 
 int perch__stacks_copy(struct stacks *to, const struct stacks *from, const uint32_t *address,
-		       const uint32_t *context)
+		       const struct context_id *context)
 {
 	uint32_t *number = malloc((from->nr + 1) * sizeof(*number));
 	size_t nr = 0;
@@ -165,7 +165,7 @@ int perch__stacks_copy(struct stacks *to, const struct stacks *from, const uint3
 		if (stack.parent != NO_NODE)
 			stack.parent = number[stack.parent];
 		stack.address = address[stack.address];
-		stack.context = context[stack.context];
+		stack.context = context[stack.context.nr];
 		number[i] = number_of(to, &stack, hash_of(to, &stack));
 	}
 	free(number);

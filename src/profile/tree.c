@@ -132,7 +132,8 @@ void perch__tree_reserve(struct tree *tree, size_t nr)
 	tree->capacity = tree->node ? nr : 0;
 }
 
-static uint32_t new_node(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+static uint32_t new_node(struct tree *tree, struct context_id context, uint32_t parent,
+			 uint32_t frame)
 {
 	uint32_t at = tree->nr;
 
@@ -157,12 +158,13 @@ static bool same_node(const void *items, uint32_t index, const void *key)
 	const struct node *node = (const struct node *)items + index, *wanted = key;
 
 	return node->parent == wanted->parent && node->frame == wanted->frame &&
-	       node->context == wanted->context;
+	       node->context.nr == wanted->context.nr;
 }
 
-static uint64_t hash_of(const struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+static uint64_t hash_of(const struct tree *tree, struct context_id context, uint32_t parent,
+			uint32_t frame)
 {
-	return perch__hash_pair(tree->children.seed, (uint64_t)context << 32 | parent, frame);
+	return perch__hash_pair(tree->children.seed, (uint64_t)context.nr << 32 | parent, frame);
 }
 
 /* Makes space in the hash table for nr nodes more. */
@@ -182,7 +184,8 @@ static void add_hashed(struct tree *tree, uint32_t at)
 }
 
 /* Finds the child in the hash table. Adds it if it is new. */
-static uint32_t hashed_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+static uint32_t hashed_child(struct tree *tree, struct context_id context, uint32_t parent,
+			     uint32_t frame)
 {
 	const struct node key = { .parent = parent, .context = context, .frame = frame };
 	uint32_t node;
@@ -204,7 +207,8 @@ static bool is_hashed(const struct tree *tree, uint32_t parent)
 }
 
 /* Adds a child of a node whose children are in its list. */
-static uint32_t add_listed(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+static uint32_t add_listed(struct tree *tree, struct context_id context, uint32_t parent,
+			   uint32_t frame)
 {
 	uint32_t child;
 
@@ -220,7 +224,8 @@ static uint32_t add_listed(struct tree *tree, uint32_t context, uint32_t parent,
 	return child;
 }
 
-uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+uint32_t perch__tree_child(struct tree *tree, struct context_id context, uint32_t parent,
+			   uint32_t frame)
 {
 	if (is_hashed(tree, parent))
 		return hashed_child(tree, context, parent, frame);
@@ -231,13 +236,14 @@ uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent,
 	return add_listed(tree, context, parent, frame);
 }
 
-uint32_t perch__tree_add(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+uint32_t perch__tree_add(struct tree *tree, struct context_id context, uint32_t parent,
+			 uint32_t frame)
 {
 	return is_hashed(tree, parent) ? new_node(tree, context, parent, frame)
 				       : add_listed(tree, context, parent, frame);
 }
 
-void perch__tree_prefetch_child(const struct tree *tree, uint32_t context, uint32_t parent,
+void perch__tree_prefetch_child(const struct tree *tree, struct context_id context, uint32_t parent,
 				uint32_t frame)
 {
 	if (is_hashed(tree, parent))
