@@ -326,9 +326,16 @@ def check_refusals(work):
     for options, text in ((["--off-cpu", "--overwrite"], "exclude each other"), (["--off-cpu=x"], "use a time such as"),
                           (["--off-cpu=1h"], "use a time such as"), (["--off-cpu", "-a", "-e", "cpu-clock", "-G", "/"], "exclude each other"),
                           (["--off-cpu", "-b"], "exclude each other"), (["--off-cpu", "-j", "any"], "exclude each other"),
-                          (["--off-cpu", "-C", "0"], "exclude each other")):
+                          (["--off-cpu", "-C", "0"], "exclude each other"), (["--off-cpu", "-n"], "exclude each other")):
         done = record(work, *options)
         check(done.returncode == 2 and text in done.stderr, f"{' '.join(options)} is refused", done)
+
+
+def check_without_chains(work):
+    done = record(work, "--off-cpu", "--call-graph", "no", path="none", program="true")
+    chains = subprocess.run([PERCH, "evlist", "-v", "-i", os.path.join(work, "none")], capture_output=True, text=True, check=False)
+    check(done.returncode == 0 and "offcpu-time" in chains.stdout and "CALLCHAIN" not in chains.stdout, "--call-graph no: no call chains",
+          done, chains.stdout)
 
 
 def check_user(work):
@@ -376,6 +383,7 @@ def main():
             return 77
         check_each(work)
         check_chains(work, check_sums(work))
+        check_without_chains(work)
         check_perf(work)
         check_export(work)
         check_targets(work)

@@ -467,6 +467,7 @@ int record_set_call_graph(const struct cli_given *given)
 	if (!given->negated && cli_options_find_words(given->command, given->option, mode, &value))
 		return -EINVAL;
 	options->call_graph = (enum perch_call_graph_mode)value;
+	options->no_chains = value == PERCH_CALL_GRAPH_UNSET;
 	options->stack_bytes = options->default_stack_bytes;
 	options->rounded_stack = false;
 	options->defer_chains = value == PERCH_CALL_GRAPH_FP && comma && !strcmp(comma, ",defer");

@@ -17,6 +17,7 @@ int record_set_default_call_graph(const struct cli_given *given)
 
 	if (given->negated) {
 		options->call_graph = PERCH_CALL_GRAPH_UNSET;
+		options->no_chains = true;
 		options->defer_chains = false;
 	} else if (options->call_graph == PERCH_CALL_GRAPH_UNSET) {
 		options->call_graph = options->default_mode;
@@ -429,6 +430,10 @@ static int check_off_cpu(struct record_options *options)
 		return cli_usage_error(options->command,
 				       "--overwrite and --off-cpu exclude each other: the rings "
 				       "lose the context switches that times are made of");
+	if (options->flag[RECORD_NO_SAMPLES])
+		return cli_usage_error(options->command,
+				       "-n (no samples) and --off-cpu exclude each other: intervals "
+				       "off the CPU are samples");
 	if (options->cgroups.nr)
 		return cli_usage_error(options->command,
 				       "-G and --off-cpu exclude each other: record the processes "
@@ -442,7 +447,7 @@ static int check_off_cpu(struct record_options *options)
 		return cli_usage_error(options->command,
 				       "-b, -j and --off-cpu exclude each other: context switches "
 				       "have no branches");
-	if (options->call_graph == PERCH_CALL_GRAPH_UNSET) {
+	if (options->call_graph == PERCH_CALL_GRAPH_UNSET && !options->no_chains) {
 		options->call_graph = options->default_mode;
 		options->stack_bytes = options->default_stack_bytes;
 	}
