@@ -71,7 +71,7 @@ struct perch_channel_request {
  *                      it there are none.
  * @param[out] err      the reason of a failure; may be NULL
  * @return 0, or a negative errno
- * @retval -EINVAL      the text has another form
+ * @retval -EINVAL      the text has another form, or a name is of a regular file
  */
 PERCH_API int perch_channel_open(struct perch_channel **channel, const char *text,
 				 struct perch_error *err);

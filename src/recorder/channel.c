@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <perch/channel.h>
 
@@ -57,9 +58,15 @@ static int parse_descriptor(const char *text)
 
 static int open_end(bool is_path, const char *name, int *fd, struct perch_error *err)
 {
+	struct stat status;
+
 	/* O_RDWR: without waiting for a writer, and without end of file after the first writer */
 	*fd = is_path ? open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 		      : parse_descriptor(name);
+	/* a regular file is always ready, and answers would overwrite it */
+	if (*fd >= 0 && is_path && !fstat(*fd, &status) && S_ISREG(status.st_mode))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "'%s' is a regular file: use a named pipe (mkfifo)", name);
 	if (*fd >= 0)
 		return 0;
 	if (is_path)

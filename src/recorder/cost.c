@@ -10,7 +10,7 @@
 #define MEASURED_ABOVE 1000   /* samples per second: below, not even 100 us each are a tenth */
 #define MOST_RATE      100000 /* the kernel sets no timer to less than 10 us */
 #define MOST	       0.5    /* share of a CPU */
-#define ADVISED	       0.2
+#define ADVISED	       0.45   /* the next measurement may be larger than this one */
 
 static uint64_t read_clock(clockid_t clock)
 {
@@ -39,12 +39,12 @@ static uint64_t rate_of(const struct perch_attr *attr)
 	return rate < MOST_RATE ? rate : MOST_RATE;
 }
 
-/* 4444 becomes 4000. */
+/* 4444 becomes 4400. */
 static uint64_t rounded_down(uint64_t rate)
 {
 	uint64_t step = 1;
 
-	while (rate / step >= 10)
+	while (rate / step >= 100)
 		step *= 10;
 	return rate / step * step;
 }

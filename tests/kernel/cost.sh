@@ -30,7 +30,7 @@ fi
 record -F 4000 -e cpu-clock -- sh -c "$burn" && [ "$(percent)" -ge 18 ] && [ -s a.data ]
 report $? "a cost above 10 % is said, and recorded ($(percent) %)"
 record -F 15000 -e cpu-clock -- touch ran
-[ $? -eq 2 ] && ! [ -e ran ] && ! [ -e a.data ] && grep -q 'Take at most [1-9]000* samples per second' out && grep -q 'use --force' out &&
+[ $? -eq 2 ] && ! [ -e ran ] && ! [ -e a.data ] && grep -q 'Take at most [1-9][0-9]00* samples per second' out && grep -q 'use --force' out &&
 	grep -q '15000 samples per second would take \([67][0-9] %\|[89][0-9] %\|all\) .*of the CPU time' out
 report $? "more than half of the CPU time is refused, before the program runs"
 record --dry-run -F 15000 -e cpu-clock -- touch ran
@@ -44,6 +44,9 @@ report $? "the timers of all events count"
 record -e cpu-clock/period=1000/ -- touch ran
 [ $? -eq 2 ] && ! [ -e ran ] && grep -q '100000 samples per second would take all of the CPU time' out
 report $? "a period of an event below the shortest one of the kernel"
+sed -n 's/.*each sample takes \([0-9]*\) us.*Take at most \([0-9]*\) .*/\1 \2/p' out |
+	awk '{ share = $1 * $2 / 1e6 } END { exit !(share > 0.38 && share <= 0.5) }' && grep -q 'a cost above 10 % is printed' out
+report $? "the advice is a rate a little below half of the CPU time"
 record --force -F 10000 -e cpu-clock -- touch ran && [ -e ran ] && [ -s a.data ] && grep -q '10000 samples per second take' out
 report $? "--force records, with a note"
 LD_PRELOAD=$expensive "$perch" top -e cpu-clock -c 1000 > out 2>&1 < /dev/null

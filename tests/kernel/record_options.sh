@@ -115,6 +115,8 @@ at_least SAMPLE 1 && "$perch" script -i a.data 2> /dev/null | awk -v start="$(ca
 report $? "-D: later samples, and all mappings"
 record -e cpu-clock -D -1 -- sh -c "$burn" && [ "$(count SAMPLE)" -eq 0 ] && at_least MMAP2 2
 report $? "-D -1: no samples"
+grep -q 'no samples: with -D -1 only commands of --control enable the events; add --control' out && [ "$(grep -c 'no samples' out)" -eq 1 ]
+report $? "-D -1 without --control: perch says so"
 # Prints how many rows of processes have samples, one process after the other. Each process has page faults, all of which are
 # sampled in a window, so the number does not depend on times if a process starts and ends in each window, and between them.
 sampled_rows() {	# milliseconds of each window, and of the time before it

@@ -283,6 +283,13 @@ static void test_pipes(void **state)
 	snprintf(text, sizeof(text), "fifo:%s", path);
 	assert_int_equal(perch_channel_open(&channel, text, &s->err), -ENOENT);
 	assert_null(channel);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, "ping\n", 5), 5);
+	close(fd);
+	assert_int_equal(perch_channel_open(&channel, text, &s->err), -EINVAL);
+	assert_null(channel);
+	assert_non_null(strstr(s->err.message, "regular file"));
+	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(perch_channel_open(&channel, i ? path : text, &s->err), 0);

@@ -5,6 +5,10 @@
 #include "messages.h"
 #include "program/control.h"
 
+/* A client that reads no answers causes one message, not one for each command. A process has one
+ * channel. */
+static bool answer_lost;
+
 int cli_control_open(const char *command, const char *text, struct perch_channel **channel)
 {
 	struct perch_error err;
@@ -35,7 +39,9 @@ void cli_control_read(const char *command, struct perch_channel *channel, cli_co
 		if (rc < 0)
 			cli_note(command, "--control: %s", err.message);
 		rc = perch_channel_answer(channel, rc < 0 ? &err : NULL);
-		if (rc < 0)
+		if (rc < 0 && !answer_lost) {
 			cli_note(command, "--control: cannot write the answer: %s", strerror(-rc));
+			answer_lost = true;
+		}
 	}
 }

@@ -251,6 +251,10 @@ int record_make_plan(struct record_plan *plan, struct record_options *options);
 void record_print_plan(const struct record_plan *plan, const struct record_options *options);
 /* True if no event can have samples: all occur only in the kernel, which is excluded. */
 bool record_plan_excludes_all(const struct record_plan *plan, const struct record_options *options);
+/* True with -D -1 if nothing can enable the events: record_print_plan() says so. */
+bool record_never_enables(const struct record_options *options);
+/* True if this user may record all processes of a CPU. */
+bool record_may_record_cpus(struct perch_machine *machine);
 void record_clear_plan(struct record_plan *plan);
 
 /* ---- record_open.c ---- */

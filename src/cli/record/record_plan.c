@@ -124,6 +124,16 @@ static long paranoid_level(struct perch_machine *machine)
 	return perch_machine_sysctl(machine, PERCH_SYSCTL_PARANOID, &value, NULL) < 0 ? -1 : value;
 }
 
+bool record_never_enables(const struct record_options *options)
+{
+	return options->delayed && !options->nr_window_times && !options->control;
+}
+
+bool record_may_record_cpus(struct perch_machine *machine)
+{
+	return paranoid_level(machine) <= 0 || perch_machine_privileged(machine);
+}
+
 static bool kernel_forbidden(struct perch_machine *machine)
 {
 	return paranoid_level(machine) >= 2 && !perch_machine_privileged(machine);
@@ -361,6 +371,9 @@ void record_print_plan(const struct record_plan *plan, const struct record_optio
 			perch_sysctl_name(PERCH_SYSCTL_PARANOID),
 			paranoid_level(options->events.machine));
 	print_kernel_only(plan, options);
+	if (record_never_enables(options))
+		cli_note(options->command, "no samples: with -D -1 only commands of --control enable "
+					   "the events; add --control");
 	if (plan->default_replaced)
 		cli_note(options->command, "sampling by the timer cpu-clock: this machine has no "
 					   "hardware cycle counter");

@@ -9,8 +9,10 @@
 #include "base/text_stream.h"
 #include "record.h"
 
-#define LEAST_EXPECTED 20 /* samples: a smaller number varies too much */
-#define MAX_NAMED      8  /* most CPUs, threads and events that are listed */
+#define LEAST_EXPECTED 50   /* samples: a smaller number varies too much */
+#define FEW	       0.75 /* of the expected samples */
+#define MOST_RATE      1e5  /* the kernel sets no timer to less than 10 us */
+#define MAX_NAMED      8    /* most CPUs, threads and events that are listed */
 
 /* The CPU of a ring; with --per-thread cpu is -1 and tid its thread. */
 struct event_source {
@@ -120,10 +122,37 @@ static bool is_cycles(const struct perch_attr *attr)
 static double rate_of(const struct perch_attr *attr)
 {
 	bool clock = perch_metric_is_clock(attr);
+	double rate = 0;
 
 	if (attr->freq)
-		return clock || is_cycles(attr) ? (double)attr->sample_freq : 0;
-	return clock && attr->sample_period ? 1e9 / (double)attr->sample_period : 0;
+		rate = clock || is_cycles(attr) ? (double)attr->sample_freq : 0;
+	else if (clock && attr->sample_period)
+		rate = 1e9 / (double)attr->sample_period;
+	return clock && rate > MOST_RATE ? MOST_RATE : rate;
+}
+
+/* The CPU time that samples were taken from: of the program, of the CPUs, or of one thread. */
+static double sampled_seconds(const struct record *record, const struct perch_recording_cost *cost)
+{
+	const struct rusage *usage = &record->program_usage;
+
+	if (record->plan->program_only && record->program_ended)
+		return seconds_of(&usage->ru_utime) + seconds_of(&usage->ru_stime);
+	return (double)cost->elapsed_ns / 1e9 * (double)(cost->cpus ? cost->cpus : 1);
+}
+
+/* The CPU time that samples took. */
+static double sampling_seconds(const struct perch_recording_cost *cost)
+{
+	return (double)cost->samples * (double)cost->sample_ns / 1e9;
+}
+
+static bool is_costly(const struct record *record)
+{
+	struct perch_recording_cost cost;
+
+	perch_recorder_get_cost(record->recorder, &cost);
+	return sampling_seconds(&cost) > RECORD_NOTED_SHARE * sampled_seconds(record, &cost);
 }
 
 /*
@@ -155,20 +184,25 @@ static double expected_samples(const struct record *record,
  */
 static bool print_few_samples(const struct record *record, const struct perch_recorder_stats *stats)
 {
+	struct perch_machine *machine = record->options->events.machine;
+	const bool may_all = record_may_record_cpus(machine), more = !is_costly(record);
 	double expected = expected_samples(record, stats);
 	const struct perch_file_event *event;
 
 	perch_recorder_events(record->recorder, &event);
-	if (expected < LEAST_EXPECTED || (double)(stats->samples + stats->lost) > expected / 2)
+	if (expected < LEAST_EXPECTED || (double)(stats->samples + stats->lost) > FEW * expected)
 		return false;
 	cli_note(
 		record->options->command,
 		"%" PRIu64
 		" %s, where the CPU time of the program should have %.0f: threads and processes that "
-		"end within a period (%.1f ms) have none, because each has a timer of its own; record "
-		"all CPUs (-a), or sample more often (-F)",
+		"end within a period (%.4g ms) have none, because each has a timer of its own; "
+		"%s%s%s",
 		stats->samples, cli_word(stats->samples, "sample", "samples"), expected,
-		1e3 / rate_of(&event->attr));
+		1e3 / rate_of(&event->attr), more ? "sample more often (-F), or " : "",
+		"record all CPUs (-a)",
+		may_all ? ""
+			: " as a user who may (kernel.perf_event_paranoid <= 0, or CAP_PERFMON)");
 	return true;
 }
 
@@ -196,8 +230,8 @@ static void print_no_samples(const struct record *record, uint64_t lost)
 	/* a file that ended early, or one of several, may have no samples by chance */
 	if (options->flag[RECORD_NO_SAMPLES] || record->failed || record->err.errnum ||
 	    (record_is_part(options) && !only_overwritten) ||
-	    record_plan_excludes_all(record->plan,
-				     options)) /* record_print_plan() names the reason */
+	    /* record_print_plan() names these reasons */
+	    record_plan_excludes_all(record->plan, options) || record_never_enables(options))
 		return;
 	if (only_overwritten || (lost && !options->overwrite))
 		cli_note(
@@ -239,16 +273,6 @@ static void print_throttled(const struct record *record, uint64_t times)
 		 times, cli_word(times, "time", "times"), limit);
 }
 
-/* The CPU time that samples were taken from: of the program, of the CPUs, or of one thread. */
-static double sampled_seconds(const struct record *record, const struct perch_recording_cost *cost)
-{
-	const struct rusage *usage = &record->program_usage;
-
-	if (record->plan->program_only && record->program_ended)
-		return seconds_of(&usage->ru_utime) + seconds_of(&usage->ru_stime);
-	return (double)cost->elapsed_ns / 1e9 * (double)(cost->cpus ? cost->cpus : 1);
-}
-
 /* Prints what samples and the recorder took, if it is much. */
 static void print_cost(const struct record *record)
 {
@@ -258,7 +282,7 @@ static void print_cost(const struct record *record)
 	double sampling, recorder, all;
 
 	perch_recorder_get_cost(record->recorder, &cost);
-	sampling = (double)cost.samples * (double)cost.sample_ns / 1e9;
+	sampling = sampling_seconds(&cost);
 	recorder = (double)cost.recorder_ns / 1e9;
 	all = sampled_seconds(record, &cost);
 	if (sampling > noted * all && sampling > least)

@@ -136,8 +136,9 @@ static void print_notes(const struct report *report, const struct perch_profile 
 	    !stats.damage.missing_bytes && !stats.damage.corrupt_bytes)
 		cli_note(
 			COMMAND,
-			"%s has no samples: a program that runs for less than one sample period causes "
-			"none; record for longer, or with a higher frequency (-F)",
+			"%s has no samples: threads and processes that end within a period have none, "
+			"because each has a timer of its own; record all CPUs (-a), or sample more "
+			"often (-F)",
 			report->input.path);
 }
 
