@@ -341,7 +341,8 @@ static int open_error(const struct record_plan *plan, const struct record_option
 		return plan->by_default ? default_open_error(plan, options, err)
 					: cli_open_error(options->command, err);
 	memcpy(remedy, err->remedy, sizeof(remedy));
-	perch_error_remedy(err, "%s by -F or -c (a cost above %.0f %% is printed), or use --force", remedy, 100 * RECORD_NOTED_SHARE);
+	perch_error_remedy(err, "%s by -F or -c (a cost above %.0f %% is printed), or use --force",
+			   remedy, 100 * RECORD_NOTED_SHARE);
 	cli_error(options->command, err);
 	return CLI_EXIT_USAGE;
 }
