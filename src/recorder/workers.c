@@ -229,9 +229,13 @@ int perch__recorder_workers_start(struct recorder_workers *all, const struct rec
 		struct recorder_worker *worker = &all->worker[i];
 
 		worker->runs = perch__start_thread(&worker->thread, run_worker, worker, true);
-		if (!worker->runs)
-			return perch_error_set(err, EAGAIN, PERCH_ERROR_SYSTEM,
-					       "cannot start thread %zu of %zu", i + 1, all->nr);
+		if (worker->runs)
+			continue;
+		perch_error_set(err, EAGAIN, PERCH_ERROR_SYSTEM, "cannot start thread %zu of %zu",
+				i + 1, all->nr);
+		perch_error_remedy(err, "raise the limit of processes (ulimit -u), or choose fewer "
+					"threads");
+		return -EAGAIN;
 	}
 	return 0;
 }
