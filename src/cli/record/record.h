@@ -79,7 +79,7 @@ struct record_options {
 	uint32_t stack_bytes;	       /* of PERCH_CALL_GRAPH_DWARF; 0 is 8192 */
 	bool rounded_stack;	       /* stack_bytes is more than the user wrote */
 	bool defer_chains;	       /* of PERCH_CALL_GRAPH_FP */
-	bool no_chains;	     /* --call-graph no: not even by default */
+	bool no_chains;		       /* --call-graph no: not even by default */
 	uint64_t regs_user, regs_intr; /* masks */
 	uint64_t branches;	       /* PERCH_SAMPLE_BRANCH_* */
 	bool use_clock;

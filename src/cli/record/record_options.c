@@ -431,9 +431,10 @@ static int check_off_cpu(struct record_options *options)
 				       "--overwrite and --off-cpu exclude each other: the rings "
 				       "lose the context switches that times are made of");
 	if (options->flag[RECORD_NO_SAMPLES])
-		return cli_usage_error(options->command,
-				       "-n (no samples) and --off-cpu exclude each other: intervals "
-				       "off the CPU are samples");
+		return cli_usage_error(
+			options->command,
+			"-n (no samples) and --off-cpu exclude each other: intervals "
+			"off the CPU are samples");
 	if (options->cgroups.nr)
 		return cli_usage_error(options->command,
 				       "-G and --off-cpu exclude each other: record the processes "

@@ -372,8 +372,9 @@ void record_print_plan(const struct record_plan *plan, const struct record_optio
 			paranoid_level(options->events.machine));
 	print_kernel_only(plan, options);
 	if (record_never_enables(options))
-		cli_note(options->command, "no samples: with -D -1 only commands of --control enable "
-					   "the events; add --control");
+		cli_note(options->command,
+			 "no samples: with -D -1 only commands of --control enable "
+			 "the events; add --control");
 	if (plan->default_replaced)
 		cli_note(options->command, "sampling by the timer cpu-clock: this machine has no "
 					   "hardware cycle counter");
