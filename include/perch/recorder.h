@@ -143,7 +143,8 @@ struct perch_recorder_options {
 	 * (perch_sampler_enable()), or an execve(2) (.sampler.event.enable_on_exec). */
 	bool disabled;
 	/** A child that was forked, and that has not executed its program yet: its name is that of
-	 * the calling thread until then. It must be the only target. 0 is none. */
+	 * the calling thread until then. It must be the only target, or the only one of
+	 * .descendants_of. 0 is none. */
 	pid_t child;
 	bool no_kernel;	   /**< no records of the kernel, its modules and BPF programs */
 	bool no_bpf;	   /**< no records of BPF programs */
@@ -184,7 +185,19 @@ struct perch_recorder_options {
 	/** An interval of at least this time is a sample. Shorter ones are added up by thread,
 	 * state and call chain, for a second each. */
 	uint64_t off_cpu_threshold_ns;
-	uint64_t reserved[14]; /**< must be 0 */
+	/**
+	 * Of the records of CPUs, which the targets must be, only those of these processes and of
+	 * their descendants are written; those of other processes are dropped when they are taken
+	 * from the rings. So timers run on from one process to the next, and processes that end
+	 * within a period have their share of the samples. A process is named by the id of any of
+	 * its threads. Processes that start later are known by their FORK records, and running
+	 * ones by their parents in /proc. NULL: all processes. Not needed after the return of
+	 * perch_recorder_open(). Excludes .threads, .off_cpu, .sampler.overwrite,
+	 * .sampler.event_targets and PERCH_SIDEBAND_SWITCH, whose records name other processes.
+	 */
+	const pid_t *descendants_of;
+	size_t nr_descendants_of;
+	uint64_t reserved[12]; /**< must be 0 */
 };
 
 /** What was recorded. The members up to .overwritten are those of the file that is open, or that
@@ -373,7 +386,8 @@ PERCH_API int perch_recorder_start(struct perch_recorder *recorder, struct perch
  */
 PERCH_API int perch_recorder_fd(struct perch_recorder *recorder, struct perch_error *err);
 
-/** Returns true if all targets have ended and the rings are empty. */
+/** Returns true if all targets have ended and the rings are empty; with .descendants_of, if none of
+ * the processes runs. */
 PERCH_API bool perch_recorder_ended(struct perch_recorder *recorder);
 
 /**

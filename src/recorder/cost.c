@@ -5,6 +5,7 @@
  */
 #include <time.h>
 
+#include "descendants.h"
 #include "internal.h"
 
 #define MEASURED_ABOVE 1000   /* samples per second: below, not even 100 us each are a tenth */
@@ -131,7 +132,8 @@ void perch_recorder_get_cost(const struct perch_recorder *recorder,
 {
 	*cost = recorder->cost;
 	if (recorder->timers_only)
-		cost->samples = recorder->scan.samples;
+		cost->samples = recorder->scan.samples +
+				(recorder->descendants ? recorder->descendants->other_samples : 0);
 }
 
 int perch__recorder_write_cost(const struct perch_recorder *recorder, struct perch_writer *writer,

@@ -16,6 +16,7 @@
  *	thread_cpus.c	which thread reads the rings of which CPUs
  *	snapshot.c	copies of the rings -> the file (overwrite)
  *	rings.c		the rings -> the file, one round
+ *	descendants.c	which records are of the processes that are recorded
  *	off_cpu/off_cpu.c		  off-CPU time: its own rings
  *	  off_cpu/intervals.c		  context switches -> intervals
  *	    off_cpu/off_cpu_sample.c	    intervals -> samples
@@ -64,6 +65,8 @@ uint64_t perch__recorder_output_records(const struct recorder_output *output);
 
 /* ---- rings.c: the rings of a sampler ---- */
 
+struct recorder_descendants; /* descendants.h */
+
 struct recorder_rings {
 	struct perch_sampler *sampler;
 	size_t nr;
@@ -71,8 +74,10 @@ struct recorder_rings {
 	struct iovec *pieces;  /* two per ring */
 	struct iovec *written; /* these around the edits, and one for the end of the round */
 	size_t written_capacity;
-	size_t *bytes;			  /* by ring: taken in this round */
-	bool *backward;			  /* by ring: it is read by snapshots only */
+	size_t *bytes;				  /* by ring: taken in this round */
+	bool *backward;				  /* by ring: it is read by snapshots only */
+	struct recorder_descendants *descendants; /* NULL: records of all processes are written */
+	size_t *ahead; /* with descendants, by ring: bytes of the next round that were looked at */
 	struct recorder_off_cpu *off_cpu; /* NULL: it is not recorded */
 	struct iovec finished;		  /* its samples of this round */
 };
@@ -218,8 +223,9 @@ struct perch_recorder {
 	struct perch_sampler *sampler;
 	struct perch_file_event *events; /* of the sampler */
 	size_t nr_events, nr_own_events;
-	struct perch_decoder *decoder;	  /* of overwrite */
-	struct recorder_off_cpu *off_cpu; /* NULL without it */
+	struct perch_decoder *decoder;		  /* of overwrite */
+	struct recorder_off_cpu *off_cpu;	  /* NULL without it */
+	struct recorder_descendants *descendants; /* NULL: all processes are recorded */
 
 	struct recorder_output output;
 	struct recorder_durable *durable; /* NULL if the option is off */
@@ -329,6 +335,11 @@ int perch__recorder_synthesize(struct perch_recorder *recorder, struct perch_err
 
 /* ---- open.c ---- */
 
+/* Refuses options that exclude .descendants_of. Returns 0 or -EINVAL. */
+int perch__recorder_check_descendants(const struct perch_recorder_options *options,
+				      struct perch_error *err);
+/* Opens the filter of .descendants_of, after the sampler. Returns 0 or a negative errno. */
+int perch__recorder_open_descendants(struct perch_recorder *recorder, struct perch_error *err);
 /* Opens the sampler. Returns 0 or a negative errno. */
 int perch__recorder_open_sampler(struct perch_recorder *recorder, struct perch_events *events,
 				 const struct perch_targets *targets, struct perch_error *err);

@@ -2,8 +2,10 @@
 /* Opens the events of a recorder. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "descendants.h"
 #include "internal.h"
 
 #define REPLACEMENT "cpu-clock"
@@ -61,6 +63,24 @@ static const struct perch_attr optional = {
 	.defer_callchain = 1,
 	.defer_output = 1,
 };
+
+/* Each thread would read the FORK records of its own rings, and copies of rings lack old ones. */
+int perch__recorder_check_descendants(const struct perch_recorder_options *options,
+				      struct perch_error *err)
+{
+	const char *other = options->threads		     ? "threads that read the rings"
+			    : options->sampler.overwrite     ? "copies of rings"
+			    : options->off_cpu		     ? "off-CPU time"
+			    : options->sampler.event_targets ? "lists of targets of events"
+			    : options->sampler.event.sideband & PERCH_SIDEBAND_SWITCH
+				    ? "context switches, which name other processes"
+				    : NULL;
+
+	if (!options->descendants_of || !other)
+		return 0;
+	return perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
+			       "descendants of processes are not recorded with %s", other);
+}
 
 /* Adds what recordings always have. */
 static void complete_options(struct perch_recorder *recorder, const struct perch_events *events)
@@ -217,4 +237,27 @@ int perch__recorder_open_sampler(struct perch_recorder *recorder, struct perch_e
 		return rc;
 	recorder->options.no_kernel |= is_user_only(recorder, events->nr);
 	return 0;
+}
+
+/* FORK records are recorded already: the tracking event is enabled since it was opened. */
+int perch__recorder_open_descendants(struct perch_recorder *recorder, struct perch_error *err)
+{
+	const struct perch_recorder_options *options = &recorder->options;
+
+	if (!recorder->system_wide)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "descendants of processes are recorded on CPUs: the targets "
+				       "must be CPUs");
+	recorder->descendants = calloc(1, sizeof(*recorder->descendants));
+	if (!recorder->descendants)
+		return perch__recorder_no_memory(err);
+	recorder->rings.descendants = recorder->descendants;
+	if (perch__recorder_descendants_init(recorder->descendants, recorder->events,
+					     recorder->nr_own_events, &recorder->scan) < 0)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "the samples of the events have the process at different "
+				       "places");
+	return perch__recorder_descendants_begin(recorder->descendants, options->descendants_of,
+						 options->nr_descendants_of, recorder->machine,
+						 err);
 }

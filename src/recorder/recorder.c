@@ -8,6 +8,7 @@
 
 #include "base/fork.h"
 #include "base/reserved.h"
+#include "descendants.h"
 #include "internal.h"
 #include "workers.h"
 
@@ -42,7 +43,8 @@ static int check_options(const struct perch_recorder_options *options, struct pe
 	if (options->durable && !options->path && (options->fd || options->sink))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "only a file with a path can be durable");
-	if (check_compression(options, err) < 0)
+	if (check_compression(options, err) < 0 ||
+	    perch__recorder_check_descendants(options, err) < 0)
 		return -EINVAL;
 	if (options->off_cpu && (options->sampler.overwrite || options->sampler.event_targets))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
@@ -224,6 +226,9 @@ static int open_parts(struct perch_recorder *recorder, struct perch_events *even
 		rc = perch__recorder_prepare_files(recorder, err);
 	if (rc >= 0 && recorder->options.threads)
 		rc = prepare_threads(recorder, recorder->options.threads, err);
+	if (rc >= 0 && recorder->options.descendants_of)
+		rc = perch__recorder_open_descendants(recorder, err);
+	recorder->options.descendants_of = NULL;
 	/* without memory, records have device and inode */
 	if (rc >= 0 && recorder->options.map_ids == PERCH_RECORDER_IDS_OF_RECORDER)
 		perch__recorder_ids_begin(&recorder->scan.ids);
@@ -293,6 +298,9 @@ void perch_recorder_close(struct perch_recorder *recorder)
 	perch_sampler_close(recorder->sampler);
 	perch__off_cpu_close(recorder->off_cpu);
 	perch__recorder_workers_free(recorder->workers);
+	if (recorder->descendants)
+		perch__recorder_descendants_clear(recorder->descendants);
+	free(recorder->descendants);
 	perch__recorder_rings_clear(&recorder->rings);
 	perch__recorder_scan_clear(&recorder->scan);
 	perch__recorder_sideband_clear(&recorder->sideband);
@@ -496,6 +504,8 @@ int perch_recorder_fd(struct perch_recorder *recorder, struct perch_error *err)
 
 bool perch_recorder_ended(struct perch_recorder *recorder)
 {
+	if (recorder->descendants)
+		return perch__recorder_descendants_ended(recorder->descendants);
 	return recorder->workers ? perch__recorder_workers_ended(recorder->workers)
 				 : perch_sampler_ended(recorder->sampler);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "descendants.h"
 #include "internal.h"
 
 static void find_backward(struct recorder_rings *rings, size_t events)
@@ -34,8 +35,9 @@ int perch__recorder_rings_init(struct recorder_rings *rings, struct perch_sample
 		.pieces = calloc(2 * nr, sizeof(*rings->pieces)),
 		.bytes = calloc(nr, sizeof(*rings->bytes)),
 		.backward = calloc(nr, sizeof(*rings->backward)),
+		.ahead = calloc(nr, sizeof(*rings->ahead)),
 	};
-	if (!rings->pieces || !rings->bytes || !rings->backward)
+	if (!rings->pieces || !rings->bytes || !rings->backward || !rings->ahead)
 		return -ENOMEM;
 	find_backward(rings, backward_events);
 	return 0;
@@ -70,6 +72,7 @@ void perch__recorder_rings_clear(struct recorder_rings *rings)
 	free(rings->written);
 	free(rings->bytes);
 	free(rings->backward);
+	free(rings->ahead);
 }
 
 /* The file has only the first `written` bytes of the nr pieces of a round. before: number of
@@ -83,14 +86,46 @@ static void count_unwritten(const struct recorder_rings *rings, struct recorder_
 	if (nr && rings->written[0].iov_base == scan->users.record)
 		bytes = rings->written[0].iov_len; /* not of the rings */
 	bytes += rings->finished.iov_len;
-	for (size_t i = 0; i < rings->nr; i++)
-		bytes += rings->bytes[i];
+	for (size_t i = 0; i < 2 * rings->nr; i++)
+		bytes += rings->pieces[i].iov_len;
 	scan->unwritten_bytes += bytes > written ? bytes - written : 0;
 	scan->unwritten_samples += scan->samples - before - samples;
 	scan->samples = before + samples;
 }
 
-/* Takes and scans the new records of all rings. Returns the number of bytes. */
+/* Leaves only the records of some processes in the pieces. Returns 0 or -ENOMEM. */
+static int select_records(struct recorder_rings *rings, struct recorder_descendants *descendants)
+{
+	size_t at = 0;
+
+	perch__recorder_descendants_next_round(descendants);
+	for (size_t i = 0; i < rings->nr; i++) {
+		struct perch_ring *ring = get_ring(rings, i);
+		struct iovec pieces[2];
+		size_t bytes = ring ? perch_ring_peek(ring, pieces) : 0;
+
+		if (bytes && perch__recorder_descendants_look(descendants, pieces, rings->bytes[i],
+							      rings->ahead[i]) < 0)
+			return -ENOMEM;
+		rings->ahead[i] = bytes - rings->bytes[i];
+	}
+	if (perch__recorder_descendants_apply(descendants) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < rings->nr; i++) {
+		struct iovec *pieces = &rings->pieces[2 * i];
+		ssize_t size = perch__recorder_descendants_keep(descendants, pieces);
+
+		if (size < 0)
+			return -ENOMEM;
+		pieces[0] = (struct iovec){ NULL, (size_t)size };
+		pieces[1] = (struct iovec){ 0 };
+	}
+	for (size_t i = 0; i < rings->nr; at += rings->pieces[2 * i++].iov_len)
+		rings->pieces[2 * i].iov_base = descendants->bytes + at;
+	return 0;
+}
+
+/* Takes and scans the new records of all rings. Returns the number of bytes, or -ENOMEM. */
 static ssize_t take_round(struct recorder_rings *rings, struct recorder_scan *scan)
 {
 	ssize_t taken = 0;
@@ -106,9 +141,16 @@ static ssize_t take_round(struct recorder_rings *rings, struct recorder_scan *sc
 		rings->bytes[i] = ring ? perch_ring_peek(ring, pieces) : 0;
 		if (!rings->bytes[i])
 			pieces[0].iov_len = pieces[1].iov_len = 0;
-		else
+	}
+	if (rings->descendants && select_records(rings, rings->descendants) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < rings->nr; i++) {
+		const struct iovec *pieces = &rings->pieces[2 * i];
+		const size_t bytes = pieces[0].iov_len + pieces[1].iov_len;
+
+		if (bytes)
 			perch__recorder_scan_ring(scan, i, pieces);
-		taken += rings->bytes[i];
+		taken += (ssize_t)bytes;
 	}
 	return taken;
 }
@@ -151,6 +193,18 @@ static ssize_t take_off_cpu(struct recorder_rings *rings, struct recorder_scan *
 	return (ssize_t)rings->finished.iov_len;
 }
 
+static int no_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
+}
+
+static void consume_round(const struct recorder_rings *rings)
+{
+	for (size_t i = 0; i < rings->nr; i++)
+		if (rings->bytes[i])
+			perch_ring_consume(get_ring(rings, i), rings->bytes[i]);
+}
+
 ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorder_scan *scan,
 				    struct recorder_output *output, struct perch_error *err)
 {
@@ -158,21 +212,23 @@ ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorde
 	ssize_t taken = take_round(rings, scan);
 	int nr, rc;
 
+	/* the rings keep what they have: nobody knows what of it is to be written */
+	if (taken < 0)
+		return no_memory(err);
 	taken += take_off_cpu(rings, scan);
-	if (!taken)
+	if (!taken) {
+		consume_round(rings);
 		return 0;
+	}
 	nr = splice_round(rings, scan);
 	if (nr < 0)
-		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				     "no memory to record with");
+		rc = no_memory(err);
 	else
 		rc = perch__recorder_append(output, rings->written, nr, err);
 	if (rc < 0)
 		count_unwritten(rings, scan, nr < 0 ? 0 : nr, samples,
 				perch__recorder_output_records(output) - size);
-	for (size_t i = 0; i < rings->nr; i++)
-		if (rings->bytes[i])
-			perch_ring_consume(get_ring(rings, i), rings->bytes[i]);
+	consume_round(rings);
 	return rc < 0 ? rc : taken;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "descendants.h"
 #include "internal.h"
 
 /* With more processes, their records are made while the events are enabled. */
@@ -146,7 +147,7 @@ void perch__recorder_synthesize_early(struct perch_recorder *recorder)
 	const struct perch_synthesize_options options = options_of(recorder);
 	struct recorder_early *early = &recorder->early;
 
-	if (!recorder->system_wide || recorder->options.disabled)
+	if (!recorder->system_wide || recorder->descendants || recorder->options.disabled)
 		return;
 	early->complete = perch_synthesize_all_processes(&options, recorder->machine, keep_early,
 							 recorder, &recorder->counts, NULL) >= 0;
@@ -177,16 +178,22 @@ static int write_processes(struct synthesis_output *output,
 			   struct perch_synthesize_options *options)
 {
 	struct perch_recorder *recorder = output->recorder;
+	const struct recorder_descendants *descendants = recorder->descendants;
+	const size_t nr = descendants ? descendants->nr : recorder->nr_threads;
+	const bool all = recorder->system_wide && !descendants;
 	struct perch_targets targets = { 0 };
 	struct perch_error err;
 	int rc = 0;
 
-	if (recorder->system_wide)
+	if (all)
 		rc = write_all_processes(output, options, &err);
-	for (size_t i = 0; rc >= 0 && !recorder->system_wide && i < recorder->nr_threads; i++)
-		rc = perch_targets_add(
-			&targets, &(struct perch_target){ .tid = recorder->threads[i], .cpu = -1 },
-			&err);
+	for (size_t i = 0; rc >= 0 && !all && i < nr; i++) {
+		struct perch_target target = { .cpu = -1 };
+
+		target.tid = descendants ? (pid_t)descendants->process[i].pid
+					 : recorder->threads[i];
+		rc = perch_targets_add(&targets, &target, &err);
+	}
 	if (rc >= 0 && targets.nr)
 		rc = perch_synthesize_targets(&targets, options, recorder->machine, output->write,
 					      output, &recorder->counts, &err);

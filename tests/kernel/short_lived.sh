@@ -29,7 +29,7 @@ said='[0-9]* samples\?, where the CPU time of the program should have [0-9]*: th
 if [ "$(cat number)" -lt 200 ]; then
 	skip "short processes have few samples" "a process takes more than 7 ms here"
 else
-	grep -q "$said.*sample more often (-F), or record all CPUs (-a)" out
+	grep -q "$said.*sample more often (-F), or \(sample by CPU (perch record --descendants\|record all CPUs (-a)\)" out
 	report $? "short processes have few samples: perch says so, and what has them ($(cat number) processes)"
 fi
 if [ "$(id -u)" -ne 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 0 ]; then

@@ -100,6 +100,7 @@ struct record_options {
 	bool compressed2;
 	const char *threads; /* NULL: none */
 	enum perch_recorder_map_ids map_ids;
+	bool descendants; /* by CPU, of the program or -p only */
 	bool off_cpu, wakers;
 	uint64_t off_cpu_ns; /* threshold */
 	bool latency;	     /* context switches, for latencies */
@@ -134,7 +135,8 @@ struct record_plan {
 	const struct perch_targets **event_targets;
 	struct perch_targets *cgroups;
 	size_t nr_cgroups;
-	bool system_wide;
+	bool system_wide;      /* also with --descendants */
+	bool descendants;      /* only of the program, or of .threads */
 	bool program_only;     /* the program is the only target */
 	bool kernel_forbidden; /* this user may not profile the kernel */
 	bool user_only;	       /* so events are restricted to user space */

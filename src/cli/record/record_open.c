@@ -76,7 +76,7 @@ static struct perch_options event_options(const struct record_plan *plan,
 		.frequency = options->period ? 0 : plan->frequency,
 		.inherit = inherit,
 		.inherit_stat = inherit && options->flag[RECORD_STAT],
-		.enable_on_exec = plan->program_only && !options->delayed,
+		.enable_on_exec = plan->program_only && !plan->system_wide && !options->delayed,
 		.exclude_kernel = options->flag[RECORD_ALL_USER],
 		.exclude_user = options->flag[RECORD_ALL_KERNEL],
 		.exclude_callchain_kernel = options->flag[RECORD_USER_CALLCHAINS],
@@ -171,6 +171,10 @@ static int try_open(struct perch_recorder **recorder, struct record_plan *plan,
 	struct perch_targets targets = { 0 };
 	int rc = make_targets(&targets, plan, options, pid, err);
 
+	if (plan->descendants) {
+		to.descendants_of = plan->threads ? plan->threads : &pid;
+		to.nr_descendants_of = plan->threads ? plan->nr_threads : 1;
+	}
 	set_output(&to, options);
 	if (rc >= 0)
 		rc = perch_recorder_open_events(recorder, &plan->events, &targets, &to, err);
@@ -410,7 +414,7 @@ int record_check_cost(struct perch_recorder **recorder, struct record_plan *plan
 	struct perch_error err;
 
 	/* a target that any user may record */
-	plan->system_wide = false;
+	plan->system_wide = plan->descendants = false;
 	plan->nr_cgroups = 0;
 	if (try_open(recorder, plan, options, 0, &err) < 0)
 		return is_too_costly(&err) ? open_error(plan, options, &err) : 0;

@@ -112,6 +112,8 @@ static const struct cli_option table[] = {
 		.help = "only the user part of call chains"),
 	CLI_ROW(.name = "kernel-callchains", SETS(flag[RECORD_KERNEL_CALLCHAINS]),
 		.help = "only the kernel part of call chains"),
+	CLI_ROW(.name = "descendants", SETS(descendants),
+		.help = "sample by CPU, but only the program (or -p) and its child processes: right for short ones"),
 	CLI_ROW(.name = "per-thread", SETS(per_thread),
 		.help = "a ring for each thread, not for each CPU; implies -i"),
 	CLI_ROW(.letter = 'D', .name = "delay", .argument = "MS", .set = record_set_delay,
@@ -455,11 +457,38 @@ static int check_off_cpu(struct record_options *options)
 	return 0;
 }
 
+/* The events are those of CPUs. */
+static int check_descendants(const struct record_options *options)
+{
+	const struct cli_target *target = &options->target;
+	const char *other = target->all_cpus		 ? "-a (all processes)"
+			    : options->cgroups.nr	 ? "-G (processes of a cgroup)"
+			    : target->tids		 ? "-t (single threads)"
+			    : options->no_inherit	 ? "-i (no child processes)"
+			    : options->per_thread	 ? "--per-thread (rings of threads)"
+			    : options->flag[RECORD_STAT] ? "-s (counts of each thread)"
+			    : options->threads		 ? "--threads (each reads its own rings)"
+			    : options->overwrite	 ? "--overwrite (rings lose old records)"
+			    : options->off_cpu		 ? "--off-cpu (events of threads)"
+			    : options->latency		 ? "--latency (events of threads)"
+			    : options->flag[RECORD_SWITCHES] ? "--switch-events (they name others)"
+							     : NULL;
+
+	if (!options->descendants || !other)
+		return 0;
+	return cli_usage_error(options->command,
+			       "%s and --descendants (a program or -p, sampled by CPU) exclude "
+			       "each other: choose one",
+			       other);
+}
+
 static int check_target(const struct record_options *options)
 {
 	const struct cli_target *target = &options->target;
 	bool system_wide = cli_target_system_wide(target);
 
+	if (check_descendants(options))
+		return CLI_EXIT_USAGE;
 	if (options->cgroups.nr && !system_wide)
 		return cli_usage_error(options->command, "-G needs CPUs: add -a or -C CPUS");
 	if (options->per_thread && (system_wide || target->cpu_list))
@@ -471,7 +500,8 @@ static int check_target(const struct record_options *options)
 		return cli_usage_error(options->command,
 				       "--per-thread and --overwrite exclude each "
 				       "other: choose one");
-	if (!cli_target_has_tasks(target) && !system_wide && !options->program_argv)
+	if (!cli_target_has_tasks(target) && (!system_wide || options->descendants) &&
+	    !options->program_argv)
 		return cli_usage_error(options->command,
 				       "nothing to record: name a program, or add -p PID or -a");
 	return 0;

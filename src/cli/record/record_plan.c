@@ -38,10 +38,12 @@ static int choose_target(struct record_plan *plan, const struct record_options *
 {
 	int status = 0;
 
-	plan->system_wide = cli_target_system_wide(&options->target);
+	plan->descendants = options->descendants;
+	plan->system_wide = cli_target_system_wide(&options->target) || plan->descendants;
 	if (cli_target_has_tasks(&options->target))
 		status = choose_threads(plan, options);
-	plan->program_only = options->program_argv && !plan->system_wide && !plan->threads;
+	plan->program_only = options->program_argv && !plan->threads &&
+			     (!plan->system_wide || plan->descendants);
 	return status ? status
 		      : cli_target_cpus(options->command, &options->target, options->events.machine,
 					&plan->cpus);

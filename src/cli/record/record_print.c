@@ -136,7 +136,7 @@ static double sampled_seconds(const struct record *record, const struct perch_re
 {
 	const struct rusage *usage = &record->program_usage;
 
-	if (record->plan->program_only && record->program_ended)
+	if (record->plan->program_only && !record->plan->descendants && record->program_ended)
 		return seconds_of(&usage->ru_utime) + seconds_of(&usage->ru_stime);
 	return (double)cost->elapsed_ns / 1e9 * (double)(cost->cpus ? cost->cpus : 1);
 }
@@ -169,8 +169,8 @@ static double expected_samples(const struct record *record,
 
 	perch_recorder_events(record->recorder, &event);
 	if (!plan->program_only || !record->program_ended || plan->events.nr != 1 ||
-	    plan->cpus.nr || options->delayed || options->no_inherit || record_is_part(options) ||
-	    record->failed || record->without_events || stats->throttled)
+	    plan->cpus.nr || plan->descendants || options->delayed || options->no_inherit ||
+	    record_is_part(options) || record->failed || record->without_events || stats->throttled)
 		return 0;
 	return rate_of(&event->attr) *
 	       ((event->attr.exclude_user ? 0 : seconds_of(&usage->ru_utime)) +
@@ -200,7 +200,7 @@ static bool print_few_samples(const struct record *record, const struct perch_re
 		"%s%s%s",
 		stats->samples, cli_word(stats->samples, "sample", "samples"), expected,
 		1e3 / rate_of(&event->attr), more ? "sample more often (-F), or " : "",
-		"record all CPUs (-a)",
+		may_all ? "sample by CPU (perch record --descendants ...)" : "record all CPUs (-a)",
 		may_all ? ""
 			: " as a user who may (kernel.perf_event_paranoid <= 0, or CAP_PERFMON)");
 	return true;
