@@ -5,7 +5,7 @@
  */
 #include <time.h>
 
-#include "descendants.h"
+#include "recorder/descendants/descendants.h"
 #include "internal.h"
 
 #define MEASURED_ABOVE 1000   /* samples per second: below, not even 100 us each are a tenth */

@@ -16,7 +16,7 @@
  *	thread_cpus.c	which thread reads the rings of which CPUs
  *	snapshot.c	copies of the rings -> the file (overwrite)
  *	rings.c		the rings -> the file, one round
- *	descendants.c	which records are of the processes that are recorded
+ *	descendants/descendants.c	which records are of the processes that are recorded
  *	off_cpu/off_cpu.c		  off-CPU time: its own rings
  *	  off_cpu/intervals.c		  context switches -> intervals
  *	    off_cpu/off_cpu_sample.c	    intervals -> samples
@@ -65,7 +65,7 @@ uint64_t perch__recorder_output_records(const struct recorder_output *output);
 
 /* ---- rings.c: the rings of a sampler ---- */
 
-struct recorder_descendants; /* descendants.h */
+struct recorder_descendants; /* descendants/descendants.h */
 
 struct recorder_rings {
 	struct perch_sampler *sampler;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "descendants.h"
+#include "recorder/descendants/descendants.h"
 #include "internal.h"
 
 #define REPLACEMENT "cpu-clock"

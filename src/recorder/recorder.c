@@ -8,7 +8,7 @@
 
 #include "base/fork.h"
 #include "base/reserved.h"
-#include "descendants.h"
+#include "recorder/descendants/descendants.h"
 #include "internal.h"
 #include "workers.h"
 

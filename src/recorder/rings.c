@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "descendants.h"
+#include "recorder/descendants/descendants.h"
 #include "internal.h"
 
 static void find_backward(struct recorder_rings *rings, size_t events)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "descendants.h"
+#include "recorder/descendants/descendants.h"
 #include "internal.h"
 
 /* With more processes, their records are made while the events are enabled. */

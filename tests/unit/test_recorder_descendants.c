@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "recorder/descendants.h"
+#include "recorder/descendants/descendants.h"
 
 #define CHILD	   5000001u /* more than the largest pid_max */
 #define GRANDCHILD 5000002u

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "descendants.h"
+#include "recorder/descendants/descendants.h"
 #include "recorder/pieces.h"
 
 #define MAX_PROCESSES (1u << 22) /* the recorded programs make them */

@@ -3,7 +3,7 @@
 #ifndef PERCH_RECORDER_DESCENDANTS_H
 #define PERCH_RECORDER_DESCENDANTS_H
 
-#include "internal.h"
+#include "recorder/internal.h"
 
 /* A process that is recorded. Others may have its id before and after it. */
 struct recorder_process {
