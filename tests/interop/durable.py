@@ -31,7 +31,8 @@ def times(command, path):
     """The times of the samples in a file, in seconds."""
     done = peer.run([command, "script", "-F", "time", "--ns", "-i", path], capture_output=True, text=True, errors="replace",
                     timeout=limit(60))
-    return [float(found) for found in re.findall(r"^ *(\d+\.\d+):", done.stdout, re.M)], done
+    found = [float(found) for found in re.findall(r"^ *(\d+\.\d+):", done.stdout, re.M)]
+    return [at for at in found if at], done   # 0: a sample whose end is zeros
 
 
 def start(path, *options):
@@ -109,7 +110,10 @@ def power_cut(work, disk, name, *options):
         found, done = times(PERCH, path)
         if found and shutil.which("perf"):
             theirs, read = times("perf", path)
-            check(len(theirs) == len(found), "power cut: perf finds the same samples", read)
+            # a file that ends in zeros, as the disk had its size before its data: there perf fails before it prints the last round
+            zeros = "failed to process type: 0" in read.stderr
+            check(theirs == (found[:len(theirs)] if zeros else found), "power cut: perf finds the same samples", f"{len(theirs)} of {len(found)}",
+                  str([pair for pair in zip(theirs, found) if pair[0] != pair[1]][:3]), read.stderr)
     return cut - found[-1] if found else None, found, done
 
 
