@@ -142,13 +142,14 @@ def check_power_cut(work):
 
 
 def traced(work, *options):
-    """The calls that write the files of a short recording to the disk and name them, in their order."""
+    """The calls that write the files of a short recording to the disk and name them, in their order. strace divides calls during which
+    another thread makes one."""
     log = os.path.join(work, "calls")
     done = subprocess.run(["strace", "-f", "-y", "-o", log, "-e", "trace=fsync,fdatasync,rename,renameat,renameat2", PERCH, "record", "-N", "-e",
                            "cpu-clock:u", "-o", os.path.join(work, "traced.data"), *options, "--", "sleep", "0.3"],
                           capture_output=True, text=True, timeout=limit(60), check=False)
     with open(log, encoding="utf-8") as file:
-        calls = re.findall(r"^\d+ +(fsync|fdatasync|rename\w*)\((.*?)\) += (?:0|\?)", file.read(), re.M)
+        calls = re.findall(r"^\d+ +(fsync|fdatasync|rename\w*)\((.*?)(?:\) += (?:0|\?)| <unfinished)", file.read(), re.M)
     return calls, done
 
 
