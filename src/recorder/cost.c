@@ -13,16 +13,9 @@
 #define MOST	       0.5    /* share of a CPU */
 #define ADVISED	       0.45   /* the next measurement may be larger than this one */
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec time;
-
-	return clock_gettime(clock, &time) ? 0 : recorder_ns(time);
-}
-
 uint64_t perch__recorder_cpu_ns(void)
 {
-	return read_clock(CLOCK_THREAD_CPUTIME_ID);
+	return recorder_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Samples per second of a timer; 0 of other events. */
@@ -118,7 +111,7 @@ int perch__recorder_check_cost(struct perch_recorder *recorder, const struct per
 
 void perch__recorder_end_cost(struct perch_recorder *recorder)
 {
-	uint64_t now = read_clock(CLOCK_MONOTONIC);
+	uint64_t now = recorder_clock(CLOCK_MONOTONIC);
 
 	recorder->cost.elapsed_ns = now - recorder->cost_since;
 	recorder->cost.recorder_ns = recorder->busy_ns;

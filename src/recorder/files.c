@@ -22,10 +22,7 @@
 
 uint64_t perch__recorder_now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return recorder_clock(CLOCK_MONOTONIC) / 1000000;
 }
 
 /* ---- events ---- */

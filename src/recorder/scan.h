@@ -30,6 +30,14 @@ static inline uint64_t recorder_ns(struct timespec time)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+/* Returns the time in ns, 0 if the clock cannot be read. */
+static inline uint64_t recorder_clock(clockid_t clock)
+{
+	struct timespec time;
+
+	return clock_gettime(clock, &time) ? 0 : recorder_ns(time);
+}
+
 /* ---- sideband.c: the side-band cache ---- */
 
 /*

@@ -63,17 +63,26 @@ static bool read_list(struct perch_machine *machine, const char *path, struct pe
 	return size > 0 && !parse_list(cpus, text, (size_t)size);
 }
 
+/* Reads a list if the CPU is one of it. */
+static bool read_list_of(struct perch_machine *machine, const char *path, int cpu,
+			 struct perch_cpus *cpus)
+{
+	if (!read_list(machine, path, cpus))
+		return false;
+	if (perch_cpus_contains(cpus, cpu))
+		return true;
+	perch_cpus_clear(cpus);
+	return false;
+}
+
 static bool read_node(struct perch_machine *machine, int cpu, struct perch_cpus *cpus)
 {
 	char path[64];
 
 	for (int node = 0; node < MAX_NODES; node++) {
 		snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/cpulist", node);
-		if (!read_list(machine, path, cpus))
-			continue;
-		if (perch_cpus_contains(cpus, cpu))
+		if (read_list_of(machine, path, cpu, cpus))
 			return true;
-		perch_cpus_clear(cpus);
 	}
 	return false;
 }
@@ -88,11 +97,8 @@ static bool read_part(struct perch_machine *machine, int word, int cpu, struct p
 	for (int i = 0; i < 2 && words[word].files[i]; i++) {
 		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/%s", cpu,
 			 words[word].files[i]);
-		if (!read_list(machine, path, cpus))
-			continue;
-		if (perch_cpus_contains(cpus, cpu))
+		if (read_list_of(machine, path, cpu, cpus))
 			return true;
-		perch_cpus_clear(cpus);
 	}
 	return false;
 }

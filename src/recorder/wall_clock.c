@@ -11,15 +11,6 @@
 
 #include "internal.h"
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec time;
-
-	if (clock_gettime(clock, &time))
-		return 0;
-	return recorder_ns(time);
-}
-
 /* The wall clock at the middle of a call is that of the call. */
 static bool cause_record(struct recorder_moment *moment)
 {
@@ -28,10 +19,10 @@ static bool cause_record(struct recorder_moment *moment)
 
 	if (prctl(PR_GET_NAME, name))
 		return false;
-	before = read_clock(CLOCK_REALTIME);
+	before = recorder_clock(CLOCK_REALTIME);
 	if (prctl(PR_SET_NAME, name))
 		return false;
-	after = read_clock(CLOCK_REALTIME);
+	after = recorder_clock(CLOCK_REALTIME);
 	moment->wall = before + (after - before) / 2;
 	return before && before <= after;
 }
@@ -80,7 +71,7 @@ static bool by_default(struct recorder_moment *moment, struct perch_machine *mac
 
 static bool by_clock(struct recorder_moment *moment, int32_t clock)
 {
-	uint64_t time = read_clock(clock), wall = read_clock(CLOCK_REALTIME);
+	uint64_t time = recorder_clock(clock), wall = recorder_clock(CLOCK_REALTIME);
 
 	if (!time || !wall)
 		return false;

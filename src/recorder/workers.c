@@ -120,11 +120,9 @@ static void record_rings(struct recorder_worker *worker)
 static void *run_worker(void *context)
 {
 	struct recorder_worker *worker = context;
-	struct timespec used;
 
 	record_rings(worker);
-	if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used))
-		worker->cpu_ns = recorder_ns(used);
+	worker->cpu_ns = recorder_clock(CLOCK_THREAD_CPUTIME_ID);
 	return NULL;
 }
 

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -218,6 +220,25 @@ static inline int remove_test_directory(void **state)
 	unlink(path);
 	unlink(old_path);
 	return rmdir(test_directory);
+}
+
+/* Appends pieces while the file may have at most `bytes` bytes: RLIMIT_FSIZE simulates a full disk.
+ */
+static inline int append_limited(struct perch_writer *writer, const struct iovec *pieces, int nr,
+				 uint64_t bytes, struct perch_error *err)
+{
+	struct rlimit before, limit;
+	int rc;
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	limit.rlim_cur = bytes;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	rc = perch_writer_append(writer, pieces, nr, err);
+	setrlimit(RLIMIT_FSIZE, &before);
+	signal(SIGXFSZ, SIG_DFL);
+	return rc;
 }
 
 #endif

@@ -130,25 +130,6 @@ static void refuses_invalid_paths(void **state)
 	assert_int_equal(perch_writer_close(NULL, &err), 0);
 }
 
-/* Appends pieces while the file may have at most `bytes` bytes: RLIMIT_FSIZE simulates a full disk.
- */
-static int append_limited(struct perch_writer *writer, const struct iovec *pieces, int nr,
-			  uint64_t bytes, struct perch_error *err)
-{
-	struct rlimit before, limit;
-	int rc;
-
-	signal(SIGXFSZ, SIG_IGN);
-	getrlimit(RLIMIT_FSIZE, &before);
-	limit = before;
-	limit.rlim_cur = bytes;
-	setrlimit(RLIMIT_FSIZE, &limit);
-	rc = perch_writer_append(writer, pieces, nr, err);
-	setrlimit(RLIMIT_FSIZE, &before);
-	signal(SIGXFSZ, SIG_DFL);
-	return rc;
-}
-
 /* The whole records that fit stay, wherever the disk becomes full and however the records lie in
  * pieces. Later records are written once there is space. */
 static void full_disk_keeps_whole_records(void **state)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests files with compressed records that the writer has made: whole, cut off, damaged. */
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include "file_fixture.h"
 
@@ -187,22 +185,6 @@ static void is_readable_when_killed(void **state)
 	}
 }
 
-static int append_limited(struct perch_writer *writer, const struct iovec *one, uint64_t bytes)
-{
-	struct rlimit before, limit;
-	int rc;
-
-	signal(SIGXFSZ, SIG_IGN);
-	getrlimit(RLIMIT_FSIZE, &before);
-	limit = before;
-	limit.rlim_cur = bytes;
-	setrlimit(RLIMIT_FSIZE, &limit);
-	rc = perch_writer_append(writer, one, 1, NULL);
-	setrlimit(RLIMIT_FSIZE, &before);
-	signal(SIGXFSZ, SIG_DFL);
-	return rc;
-}
-
 /* The file has the records up to one, the number of those is known, and it goes on. */
 static void full_disk_keeps_whole_records(void **state)
 {
@@ -226,7 +208,7 @@ static void full_disk_keeps_whole_records(void **state)
 		put_sample(writer, 21, 1);
 		before = perch_writer_record_bytes(writer);
 		assert_int_equal(stat(path, &status), 0);
-		rc = append_limited(writer, &one, (uint64_t)status.st_size + space);
+		rc = append_limited(writer, &one, 1, (uint64_t)status.st_size + space, NULL);
 		assert_true(!rc || rc == -EFBIG);
 		whole = perch_writer_record_bytes(writer) - before;
 		assert_int_equal(whole % 48, 0);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "commands/event_list.h"
 #include "messages.h"
 #include "program/control.h"
 
@@ -19,6 +20,17 @@ int cli_control_open(const char *command, const char *text, struct perch_channel
 	if (rc < 0)
 		perch_error_prefix(&err, "--control: ");
 	return rc < 0 ? cli_error(command, &err) : 0;
+}
+
+void cli_control_list(const struct perch_recorder *recorder,
+		      const struct perch_channel_request *request)
+{
+	struct cli_event_format list = { stderr, request->frequency, request->groups,
+					 request->verbose, NULL };
+	const struct perch_file_event *events;
+	size_t nr = perch_recorder_events(recorder, &events);
+
+	cli_put_events(&list, events, nr);
 }
 
 void cli_control_read(const char *command, struct perch_channel *channel, cli_control_call *call,

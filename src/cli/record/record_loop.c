@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "commands/event_list.h"
 #include "record.h"
 
 /* In the first second more often, so that the files of programs that end soon are found while they
@@ -332,15 +331,10 @@ static int carry_out(void *context, const struct perch_channel_request *request,
 		     struct perch_error *err)
 {
 	struct record *record = context;
-	struct cli_event_format list = { stderr, request->frequency, request->groups,
-					 request->verbose, NULL };
-	const struct perch_file_event *events;
-	size_t nr;
 
 	switch (request->command) {
 	case PERCH_CHANNEL_EVLIST:
-		nr = perch_recorder_events(record->recorder, &events);
-		cli_put_events(&list, events, nr);
+		cli_control_list(record->recorder, request);
 		return 0;
 	case PERCH_CHANNEL_SNAPSHOT:
 		return write_snapshot(record, err);

@@ -2,7 +2,6 @@
 /* The commands of --control. */
 #include <errno.h>
 
-#include "commands/event_list.h"
 #include "report/browser/report_browser.h"
 #include "top.h"
 
@@ -10,18 +9,13 @@ static int carry_out(void *context, const struct perch_channel_request *request,
 		     struct perch_error *err)
 {
 	struct top *top = context;
-	struct cli_event_format list = { stderr, request->frequency, request->groups,
-					 request->verbose, NULL };
-	const struct perch_file_event *events;
-	size_t nr;
 
 	switch (request->command) {
 	case PERCH_CHANNEL_EVLIST:
 		if (report_can_be_browsed(&top->report))
 			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 					       "evlist needs --stdio: the terminal has a browser");
-		nr = perch_recorder_events(top->recorder, &events);
-		cli_put_events(&list, events, nr);
+		cli_control_list(top->recorder, request);
 		return 0;
 	case PERCH_CHANNEL_SNAPSHOT:
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
