@@ -27,15 +27,31 @@ static int end_option(const char *command, struct cli_event_list *events, size_t
 	return rc < 0 ? rc : 0;
 }
 
+/* Only the matches of a pattern have names that are not in the text. */
+static void note_matches(const char *command, const struct cli_event_list *events, const char *text)
+{
+	size_t nr = 0;
+
+	for (size_t i = events->last; i < events->list.nr; i++)
+		nr += events->list.event[i].path && !strstr(text, events->list.event[i].name);
+	if (nr)
+		cli_note(command, "'%s': %zu function%s, %s event", text, nr, nr == 1 ? "" : "s",
+			 nr == 1 ? "one" : "each is an");
+}
+
 int cli_add_events(const char *command, struct cli_event_list *events, const char *text)
 {
 	size_t before = events->list.nr;
 	struct perch_error err;
 	int rc = perch_events_add(&events->list, text, events->machine, &err);
 
-	if (rc >= 0)
-		return end_option(command, events, before);
-	cli_event_error(command, text, &err);
+	if (rc < 0) {
+		cli_event_error(command, text, &err);
+		return rc;
+	}
+	rc = end_option(command, events, before);
+	if (!rc)
+		note_matches(command, events, text);
 	return rc;
 }
 

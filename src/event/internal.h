@@ -15,6 +15,7 @@
  *	pmu/pfm.c		names of libpfm4
  *	probe/probe.c		uprobe:, kprobe:, usdt: and their returns
  *	  probe/probe_sites.c	  the sites of user probes in their file
+ *	  probe/probe_glob.c	  the functions that match a glob
  *	  probe/probe_offset.c	  checks the offsets of user probes
  *	  probe/elf_demangled.c	  functions by demangled names
  *	  probe/elf_function.c	  functions in symbol tables

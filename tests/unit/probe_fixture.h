@@ -74,6 +74,8 @@ static const struct elf_symbol symbols[] = {
 	{ "_ZN2ns6blocksEv", ELF_CODE_ADDRESS + 0x160, STT_FUNC, STB_GLOBAL, 0, 0x10 },
 	{ "main.(*T).Count", ELF_CODE_ADDRESS + 0x190, STT_FUNC, STB_LOCAL, 0, 4 },
 	{ "host.org/pack.(*T).Sum", ELF_CODE_ADDRESS + 0x194, STT_FUNC, STB_LOCAL, 0, 4 },
+	{ "main.Sum[go.shape.int]", ELF_CODE_ADDRESS + 0x198, STT_FUNC, STB_LOCAL, 0, 4 },
+	{ "main.Sum[go/ast.Node,int]", ELF_CODE_ADDRESS + 0x19c, STT_FUNC, STB_LOCAL, 0, 4 },
 	{ "_ZN2ns5wholeEi.isra.0", ELF_CODE_ADDRESS + 0x180, STT_FUNC, STB_LOCAL, 0, 4 },
 	{ "_ZN2ns5wholeEi.isra.0.cold", ELF_CODE_ADDRESS + 0x184, STT_FUNC, STB_LOCAL, 0, 4 },
 	{ "pair", ELF_CODE_ADDRESS + 0x178, STT_FUNC, STB_LOCAL, 0, 4 },

@@ -67,6 +67,8 @@ static const struct good_probe good_probes[] = {
 	  ELF_CODE + 0x190 },
 	{ "uprobe:/opt/whole:\"main.(*T).Count\"", "/opt/whole", 8, 0, ELF_CODE + 0x190 },
 	{ "uprobe:/opt/whole:\"host.org/pack.(*T).Sum\"", "/opt/whole", 8, 0, ELF_CODE + 0x194 },
+	{ "uprobe:/opt/whole:main.Sum[go/ast.Node,int]", "/opt/whole", 8, 0, ELF_CODE + 0x19c },
+	{ "uprobe:/opt/whole:main.Sum[go.shape.int]+2:u", "/opt/whole", 8, 0, ELF_CODE + 0x19a },
 	{ "uprobe:/opt/whole:_ZN2ns5wholeEi.isra.0", "/opt/whole", 8, 0, ELF_CODE + 0x180 },
 	{ "uprobe:/opt/whole:sized+0xf", "/opt/whole", 8, 0, ELF_CODE + 0x15f },
 	{ "uprobe:/opt/whole:ns::blocks+0xf", "/opt/whole", 8, 0, ELF_CODE + 0x16f },
@@ -111,6 +113,52 @@ static void parses_probes(void **state)
 		/* see inherit of struct perch_event_terms */
 		assert_int_equal(event.terms.inherit,
 				 good->path ? PERCH_TRISTATE_NO : PERCH_TRISTATE_UNSET);
+		perch_events_clear(&events);
+	}
+}
+
+static const struct {
+	const char *text, *names; /* of the functions, with the offsets of their probes */
+} good_globs[] = {
+	/* not malloc, which the file does not define; twin has two functions */
+	{ "uprobe:/opt/whole:s[ei]*:u", "seen:u 50, seen:u 60, serve:u 20, sized:u 150" },
+	{ "uretprobe:/opt/whole:mai[n]", "main 10" },
+	{ "uprobe:/opt/whole:?ai?(0x1202)", "main 10, pair 178, pair 17c" },
+	{ "uprobe:/opt/whole:ns::f*/period=3/",
+	  "ns::f(int)/period=3/ c0, ns::f(int, char)/period=3/ d0" },
+	/* two names of one function; the indirect function "fastest" does not match */
+	{ "uprobe:/opt/whole:'ns::X::X*'", "ns::X::X(int) e0" },
+	{ "uprobe:/opt/whole:worn*", "worn 80, worn 90" },
+	/* brackets around types, as Go prints them */
+	{ "uprobe:/opt/whole:main.Sum[...]",
+	  "main.Sum[go.shape.int] 198, main.Sum[go/ast.Node,int] 19c" },
+	{ "uprobe:/opt/whole:'main.Sum[*]'",
+	  "main.Sum[go.shape.int] 198, main.Sum[go/ast.Node,int] 19c" },
+};
+
+static void parses_globs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < PERCH__NR(good_globs); i++) {
+		struct perch_events events;
+		char found[512] = "";
+		size_t used = 0;
+
+		print_message("%s\n", good_globs[i].text);
+		first_of(&events, good_globs[i].text, machine);
+		for (size_t j = 0; j < events.nr; j++) {
+			const struct perch_event *event = &events.event[j];
+			const char *name = strstr(event->name, "whole:");
+
+			assert_non_null(name);
+			assert_string_equal(event->path, "/opt/whole");
+			assert_int_equal(event->first, j);
+			assert_int_equal(event->terms.inherit, PERCH_TRISTATE_NO);
+			used += snprintf(found + used, sizeof(found) - used, "%s%s %llx",
+					 j ? ", " : "", name + strlen("whole:"),
+					 (unsigned long long)event->attr.probe_offset - ELF_CODE);
+		}
+		assert_string_equal(found, good_globs[i].names);
 		perch_events_clear(&events);
 	}
 }
@@ -176,6 +224,9 @@ static const struct bad_event bad_events[] = {
 	{ "uprobe:\"/opt/whole:main", -EINVAL, 7, "quote", NULL },
 	{ "uprobe:/opt/whole:main+", -EINVAL, 23, "expected an offset", NULL },
 	{ "uprobe:/opt/whole:main+x", -EINVAL, 23, "expected an offset", NULL },
+	{ "uprobe:/opt/whole:mains*", -ENOENT, 18, "there is no function 'mains*'", NULL },
+	{ "uprobe:/opt/whole:ma*+2", -EINVAL, 22, "an offset needs one function", NULL },
+	{ "uprobe:/opt/whole:fast*", -ENOENT, 18, "there is no function", NULL },
 	{ "uprobe:/opt/whole:main(", -EINVAL, 23, "expected the file offset of a reference counter",
 	  NULL },
 	{ "uprobe:/opt/whole:main(2", -EINVAL, 24, "expected ')'", NULL },
@@ -294,6 +345,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parses_probes),
+		cmocka_unit_test(parses_globs),
 		cmocka_unit_test(reads_kernel_functions_once),
 		cmocka_unit_test(adds_event_for_each_usdt_site),
 		cmocka_unit_test(reports_wrong_text),

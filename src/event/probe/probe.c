@@ -10,8 +10,8 @@
  *	kretprobe: the same, for returns
  *	usdt:PATH:PROVIDER:NAME
  *
- * FUNCTION may be a demangled name: ns::f, or ns::f(int) if the name is overloaded; or a method in
- * Go: main.(*T).f.
+ * FUNCTION may be a demangled name: ns::f, or ns::f(int) if the name is overloaded; a method or a
+ * generic function in Go: main.(*T).f, main.f[int]; or a glob.
  *
  * PATH and names may be in quotes of either kind and then have any other byte. COUNTER is the file
  * offset of a 16-bit number that the kernel increments in each process while the probe exists
@@ -45,6 +45,25 @@ static int expected_at(struct perch__parser *parser, size_t at, const char *what
 	return perch__expected(parser, what);
 }
 
+/* The length of a name, in which brackets may be around types in Go, or around characters of a
+ * glob: "main.f[go/ast.Node,int]". */
+static size_t plain_length(const char *text)
+{
+	size_t length = 0;
+
+	for (;;) {
+		const char *close;
+
+		length += strcspn(text + length, PERCH__NAME_ENDS "[");
+		if (text[length] != '[')
+			return length;
+		close = strchr(text + length, ']');
+		if (!close)
+			return length + strcspn(text + length, PERCH__NAME_ENDS);
+		length = close + 1 - text;
+	}
+}
+
 /*
  * The length of a name without quotes. For functions of files, "::" is part of a name, and so are
  * parameters: "ns::f(int)", and the type of a method in Go: "main.(*T).f". A reference counter in
@@ -57,9 +76,10 @@ static size_t name_length(const struct perch__probe_spec *probe, const char *tex
 
 	if (probe->kind != PERCH__PROBE_USER || !length)
 		return length;
+	length = plain_length(text);
 	while (text[length] == ':' && text[length + 1] == ':' && text[length + 2] &&
 	       !strchr(PERCH__NAME_ENDS, text[length + 2]))
-		length += 2 + strcspn(text + length + 2, PERCH__NAME_ENDS);
+		length += 2 + plain_length(text + length + 2);
 	if (text[length] == '(' && !isdigit((unsigned char)text[length + 1]))
 		after = perch__after_parentheses(text + length);
 	if (after && text[length + 1] == '*' && *after == '.')
@@ -264,6 +284,27 @@ static int add_events(struct perch__parser *parser, const struct perch_pmu *pmu,
 	return 0;
 }
 
+/* Adds one event for each function that matches a glob. Each has the name of its function; the
+ * parser appends the terms and modifiers later. */
+static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmu, size_t at,
+		       const struct perch__probe_spec *probe, size_t first)
+{
+	for (size_t i = 0; i < probe->matches.nr; i++) {
+		const struct perch__probe_match *match = &probe->matches.match[i];
+		const struct perch__usdt_site site = { match->offset, probe->counter };
+		struct perch_event *event = &parser->events->event[first];
+		int rc = i ? perch__add_event(parser, &event) : 0;
+
+		if (!rc)
+			rc = set_attr(parser, pmu, probe, &site, event);
+		if (rc)
+			return rc;
+		snprintf(event->name, sizeof(event->name), "%.*s%s", (int)(probe->at_symbol - at),
+			 parser->text + at, match->name);
+	}
+	return 0;
+}
+
 static int resolve_probe(struct perch__parser *parser, const char *pmu_name, size_t at,
 			 struct perch__probe_spec *probe, size_t first)
 {
@@ -281,7 +322,10 @@ static int resolve_probe(struct perch__parser *parser, const char *pmu_name, siz
 		rc = perch__find_probe_sites(parser, probe, site, &nr);
 	else if (!probe->numbered)
 		rc = perch__check_kernel_function(parser, probe);
-	return rc ? rc : add_events(parser, pmu, probe, site, nr, first);
+	if (rc)
+		return rc;
+	return probe->matches.nr ? add_matches(parser, pmu, at, probe, first)
+				 : add_events(parser, pmu, probe, site, nr, first);
 }
 
 int perch__parse_probe(struct perch__parser *parser, const char *keyword, size_t at,
@@ -301,6 +345,7 @@ int perch__parse_probe(struct perch__parser *parser, const char *keyword, size_t
 	rc = parse_spec(parser, &end, probe);
 	if (!rc)
 		rc = resolve_probe(parser, keywords[which].pmu, at, probe, first);
+	perch__clear_matches(&probe->matches);
 	free(probe);
 	if (!rc)
 		perch__advance_to(parser, end);

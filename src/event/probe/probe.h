@@ -7,6 +7,17 @@
 
 #include "elf_lookup.h"
 
+/* The functions that match a glob, sorted by name; each function once. */
+struct perch__probe_match {
+	char *name; /* demangled */
+	uint64_t offset;
+};
+struct perch__probe_matches {
+	size_t nr;
+	struct perch__probe_match *match;
+};
+#define PERCH__PROBE_MATCHES_MAX 1000
+
 enum perch__probe_kind { PERCH__PROBE_USER, PERCH__PROBE_KERNEL, PERCH__PROBE_USDT };
 
 struct perch__probe_spec {
@@ -18,12 +29,21 @@ struct perch__probe_spec {
 	char provider[PATH_MAX]; /* of a USDT probe */
 	char symbol[PATH_MAX];	 /* function, or name of a USDT probe */
 	uint64_t offset, counter;
+	struct perch__probe_matches matches; /* if the function is a glob */
 	/* byte offsets in the text, for errors; at_counter is 0 without a reference counter */
 	size_t at_file, at_provider, at_symbol, at_offset, at_counter;
 };
 
+/* ---- probe_glob.c ---- */
+
+/* Indirect functions do not match. Returns 0; -ENOENT if none matches; -EFBIG; others as
+ * perch__elf_visit_functions(). */
+int perch__elf_match_functions(const struct perch__elf *elf, const struct perch_machine *machine,
+			       const char *glob, struct perch__probe_matches *matches);
+void perch__clear_matches(struct perch__probe_matches *matches);
+
 /* Finds the sites of a user or USDT probe and sets probe->path. site has PERCH__USDT_SITES_MAX
- * elements. */
+ * elements, of which those of a glob set none: they are in probe->matches. */
 int perch__find_probe_sites(struct perch__parser *parser, struct perch__probe_spec *probe,
 			    struct perch__usdt_site *site, size_t *nr);
 

@@ -165,7 +165,29 @@ static int find_demangled(struct perch__parser *parser, const struct perch__prob
 	return -ENOTUNIQ;
 }
 
-static int find_function_site(struct perch__parser *parser, const struct perch__probe_spec *probe,
+/* An exact name comes first: "main.(*T).f" and "main.f[int]" are names in Go. Returns -ENOENT
+ * without an error message if no function matches. */
+static int find_matches(struct perch__parser *parser, struct perch__probe_spec *probe,
+			const struct perch__elf *elf)
+{
+	int rc = perch__elf_match_functions(elf, parser->machine, probe->symbol, &probe->matches);
+
+	if (rc)
+		return rc == -ENOENT ? rc : report_tables(parser, probe, rc);
+	if (probe->offset)
+		return perch__parse_error(parser, probe->at_offset, EINVAL, PERCH_ERROR_CONFLICT,
+					  "an offset needs one function, and '%s' is a pattern",
+					  probe->symbol);
+	if (probe->matches.nr <= PERCH__PROBE_MATCHES_MAX)
+		return 0;
+	perch__parse_error(parser, probe->at_symbol, E2BIG, PERCH_ERROR_USAGE,
+			   "'%s' matches %zu functions of '%s'; a pattern may match %d",
+			   probe->symbol, probe->matches.nr, probe->path, PERCH__PROBE_MATCHES_MAX);
+	perch_error_remedy(parser->err, "write a narrower pattern");
+	return -E2BIG;
+}
+
+static int find_function_site(struct perch__parser *parser, struct perch__probe_spec *probe,
 			      const struct perch__elf *elf, struct perch__usdt_site *site)
 {
 	struct perch__elf_function function;
@@ -176,6 +198,11 @@ static int find_function_site(struct perch__parser *parser, const struct perch__
 		rc = find_demangled(parser, probe, elf, &function, clones);
 	if (rc == -ENOTUNIQ)
 		return rc;
+	if (rc == -ENOENT && perch__is_glob(probe->symbol)) {
+		rc = find_matches(parser, probe, elf);
+		if (rc != -ENOENT)
+			return rc;
+	}
 	if (rc == -ENOENT)
 		return report_no_function(parser, probe, elf, &function, clones);
 	if (rc)
@@ -262,7 +289,7 @@ int perch__find_probe_sites(struct perch__parser *parser, struct perch__probe_sp
 		rc = find_function_site(parser, probe, &elf, &site[0]);
 	if (!rc && probe->at_counter)
 		site[0].counter = probe->counter;
-	if (!rc)
+	if (!rc && !probe->matches.nr)
 		rc = check_sites(parser, probe, &elf, site, *nr);
 	perch__elf_file_close(&elf);
 	return rc;
