@@ -12,16 +12,14 @@
  * have its functions, because there are more than 100,000. Of a block that is damaged, none is
  * used.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/files/io.h"
-#include "base/files/new_file.h"
 #include "base/files/decompress.h"
+#include "base/files/io.h"
+#include "base/files/user_cache.h"
+#include "base/nr.h"
 #include "kallsyms.h"
 
 enum {
@@ -120,58 +118,6 @@ static bool same_kernel(const struct kallsyms_head *a, const struct kallsyms_hea
 
 /* ---- the file ---- */
 
-/*
- * With sudo, HOME may be that of another user: nothing is written there. A missing directory is
- * made in the one above it.
- */
-static bool is_own(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char above[PATH_MAX];
-	struct stat status;
-
-	if (!stat(path, &status))
-		return status.st_uid == geteuid();
-	return errno == ENOENT &&
-	       snprintf(above, sizeof(above), "%.*s/", (int)(slash - path), path) <
-		       (int)sizeof(above) &&
-	       !stat(above, &status) && status.st_uid == geteuid();
-}
-
-/* Makes the path of the directory. Returns false if there is to be no cache. */
-static bool directory(char *path, size_t size)
-{
-	const char *use = secure_getenv("PERCH_CACHE"), *home = secure_getenv("XDG_CACHE_HOME");
-	const char *below = "/perch";
-
-	if (use && !strcmp(use, "0"))
-		return false;
-	if (!home || *home != '/') {
-		home = secure_getenv("HOME");
-		below = "/.cache/perch";
-	}
-	return home && *home == '/' && is_own(home) &&
-	       snprintf(path, size, "%s%s", home, below) < (int)size - NAME_MAX;
-}
-
-/* Opens the cache if nobody else can write or read it. */
-static int open_own(const char *path, uint64_t *size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat status;
-
-	if (fd < 0)
-		return fd;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-	    !(status.st_mode & 077) && status.st_size > (off_t)sizeof(struct kallsyms_head) &&
-	    status.st_size <= MAX_CACHE) {
-		*size = (uint64_t)status.st_size;
-		return fd;
-	}
-	close(fd);
-	return -1;
-}
-
 struct kallsyms_cache {
 	int fd;
 	struct kallsyms_head head;
@@ -238,16 +184,13 @@ static bool read_start(struct kallsyms_cache *cache, uint64_t file_size)
 struct kallsyms_cache *perch__kallsyms_cache_open(uint64_t *text_start, uint64_t *stext)
 {
 	struct kallsyms_cache *cache;
-	char path[PATH_MAX];
 	uint64_t size = 0;
 
-	if (!directory(path, sizeof(path)))
-		return NULL;
-	strcat(path, "/kallsyms");
 	cache = perch__calloc(1, sizeof(*cache));
 	if (!cache)
 		return NULL;
-	cache->fd = open_own(path, &size);
+	cache->fd =
+		perch__user_cache_open("kallsyms", sizeof(struct kallsyms_head), MAX_CACHE, &size);
 	if (cache->fd < 0 || !read_start(cache, size)) {
 		perch__kallsyms_cache_close(cache);
 		return NULL;
@@ -407,9 +350,8 @@ void perch__kallsyms_cache_leave(const struct kallsyms_cache *cache, const struc
 struct kallsyms_head *perch__kallsyms_cache_start(void)
 {
 	struct kallsyms_head *head = perch__malloc(sizeof(*head));
-	char path[PATH_MAX];
 
-	if (head && directory(path, sizeof(path)) && describe_kernel(head))
+	if (head && perch__user_cache_is_used() && describe_kernel(head))
 		return head;
 	free(head);
 	return NULL;
@@ -480,57 +422,29 @@ static void set_checksums(const struct cache_parts *parts, struct kallsyms_head 
 	head->crc = crc_of_start(head, parts->index, parts->nr_blocks);
 }
 
-static bool write_parts(int fd, const struct kallsyms_head *head, const struct cache_parts *parts)
+static void write_parts(const struct kallsyms_head *head, const struct cache_parts *parts)
 {
-	return !perch__write_all(fd, head, sizeof(*head)) &&
-	       !perch__write_all(fd, parts->index,
-				 (parts->nr_blocks + 1) * sizeof(*parts->index)) &&
-	       !perch__write_all(fd, parts->function, head->nr * sizeof(*parts->function)) &&
-	       !perch__write_all(fd, parts->names, head->names_size) &&
-	       !perch__write_all(fd, parts->lines, head->lines_size);
-}
+	const struct perch__cache_part part[] = {
+		{ head, sizeof(*head) },
+		{ parts->index, (parts->nr_blocks + 1) * sizeof(*parts->index) },
+		{ parts->function, head->nr * sizeof(*parts->function) },
+		{ parts->names, head->names_size },
+		{ parts->lines, head->lines_size },
+	};
 
-/* Other processes see the whole file or none. */
-static void write_file(const char *directory_path, const struct kallsyms_head *head,
-		       const struct cache_parts *parts)
-{
-	int dir = open(directory_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct perch__new_file file = { .fd = -1 };
-
-	if (dir >= 0 && !perch__new_file_make(&file, dir, 0600)) {
-		if (write_parts(file.fd, head, parts))
-			perch__new_file_name(&file, "kallsyms", true);
-		perch__new_file_discard(&file);
-	}
-	if (dir >= 0)
-		close(dir);
-}
-
-/* Makes the directory and the one above it, as the XDG specification wants. */
-static bool make_directory(char *path)
-{
-	char *slash = strrchr(path, '/');
-
-	if (!mkdir(path, 0700) || errno == EEXIST)
-		return true;
-	*slash = 0;
-	mkdir(path, 0700);
-	*slash = '/';
-	return !mkdir(path, 0700) || errno == EEXIST;
+	perch__user_cache_write("kallsyms", part, PERCH__NR(part));
 }
 
 void perch__kallsyms_cache_store(struct kallsyms_head *head, const struct kallsyms_content *content)
 {
 	struct cache_parts parts = { .lines = content->lines };
-	char path[PATH_MAX];
 
 	head->text_start = content->text_start;
 	head->stext = content->stext;
 	head->lines_size = (uint32_t)content->lines_size;
-	if (content->lines_size <= MAX_CACHE && directory(path, sizeof(path)) &&
-	    make_parts(&parts, head, content->kernel) && make_directory(path)) {
+	if (content->lines_size <= MAX_CACHE && make_parts(&parts, head, content->kernel)) {
 		set_checksums(&parts, head);
-		write_file(path, head, &parts);
+		write_parts(head, &parts);
 	}
 	free(parts.index);
 	free(parts.function);
