@@ -124,17 +124,17 @@ void perch__addresses_number(struct perch_addresses *addresses, const struct add
 	set_addresses(addresses, before);
 }
 
-static uint32_t resolve_address(struct perch_addresses *addresses, struct perch_thread *thread,
-				unsigned cpumode, uint64_t ip)
+static struct address_id resolve_address(struct perch_addresses *addresses,
+					 struct perch_thread *thread, unsigned cpumode, uint64_t ip)
 {
 	const struct address_key key = perch__address_key(addresses, thread, cpumode, ip);
 	size_t before = addresses->keys.nr;
-	uint32_t number;
+	struct address_id number;
 	bool is_new;
 
 	if (PERCH__ARRAY_RESERVE_BY_NR(addresses->address, before, 1))
-		return NO_NUMBER;
-	number = perch__key_set_add(&addresses->keys, key.word[0], key.word[1], &is_new);
+		return (struct address_id){ NO_NUMBER };
+	number.nr = perch__key_set_add(&addresses->keys, key.word[0], key.word[1], &is_new);
 	set_addresses(addresses, before);
 	return number;
 }
@@ -156,8 +156,8 @@ static inline struct recent *recent_of(struct perch_addresses *addresses, uint64
 	return &addresses->recent[(ip ^ ip >> 12 ^ key << 5) % RECENT];
 }
 
-uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_thread *thread,
-			       unsigned cpumode, uint64_t ip)
+struct address_id perch__address_number(struct perch_addresses *addresses,
+					struct perch_thread *thread, unsigned cpumode, uint64_t ip)
 {
 	uint64_t key = space_key(addresses, thread, cpumode);
 	struct recent *recent = recent_of(addresses, key, ip);
@@ -165,7 +165,7 @@ uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_t
 	if (recent->ip == ip && recent->key == key)
 		return recent->number;
 	recent->number = resolve_address(addresses, thread, cpumode, ip);
-	recent->key = recent->number == NO_NUMBER ? 0 : key;
+	recent->key = recent->number.nr == NO_NUMBER ? 0 : key;
 	recent->ip = ip;
 	return recent->number;
 }
@@ -256,14 +256,14 @@ int perch__addresses_number_chain(struct perch_addresses *addresses, struct perc
 					     chain->ip[at]));
 	for (; depth < chain->nr; depth++) {
 		size_t at = chain->nr - 1 - depth;
-		uint32_t number =
+		struct address_id number =
 			perch__address_number(addresses, thread, chain->cpumode[at], chain->ip[at]);
 
-		if (number == NO_NUMBER) {
+		if (number.nr == NO_NUMBER) {
 			last->generation = 0;
 			return -ENOMEM;
 		}
-		last->number[depth] = number;
+		last->number[depth] = number.nr;
 	}
 	if (max > chain->nr)
 		max = chain->nr;
@@ -285,10 +285,12 @@ int perch_addresses_sampled(struct perch_addresses *addresses, struct perch_thre
 			    const struct perch_record *record, uint32_t *number,
 			    const struct perch_dso **dso)
 {
-	*number = perch__address_number(addresses, thread, record->misc & PERCH_MISC_CPUMODE_MASK,
-					record->sample.ip);
-	if (*number == NO_NUMBER)
+	struct address_id at = perch__address_number(
+		addresses, thread, record->misc & PERCH_MISC_CPUMODE_MASK, record->sample.ip);
+
+	if (at.nr == NO_NUMBER)
 		return -ENOMEM;
-	*dso = addresses->address[*number].dso;
+	*number = at.nr;
+	*dso = addresses->address[at.nr].dso;
 	return 0;
 }

@@ -11,25 +11,26 @@ uint64_t perch__branches_of(const struct perch_record *record)
 		       : record->sample.branches.nr;
 }
 
-/* Returns NO_NUMBER if out of memory. */
-static uint32_t address_of(struct perch_profile *profile, const struct sample *sample,
-			   uint64_t address)
+/* Its number is NO_NUMBER if out of memory. */
+static struct address_id address_of(struct perch_profile *profile, const struct sample *sample,
+				    uint64_t address)
 {
 	unsigned sampled = sample->record->misc & PERCH_MISC_CPUMODE_MASK;
 	unsigned mode = perch__mode_of_address(sample->record, address);
-	uint32_t number = perch__address_number(profile->addresses, sample->thread, mode, address);
+	struct address_id number =
+		perch__address_number(profile->addresses, sample->thread, mode, address);
 
 	if (mode != sampled && sampled == PERCH_MISC_KERNEL && !(address >> 32) &&
-	    number != NO_NUMBER &&
-	    !perch_dso_is(profile->addresses->address[number].dso, PERCH_DSO_IS_MAPPED))
+	    number.nr != NO_NUMBER &&
+	    !perch_dso_is(profile->addresses->address[number.nr].dso, PERCH_DSO_IS_MAPPED))
 		number = perch__address_number(profile->addresses, sample->thread,
 					       PERCH_MISC_KERNEL, address);
 	return number;
 }
 
-static bool is_function(struct perch_profile *profile, uint32_t address)
+static bool is_function(struct perch_profile *profile, struct address_id address)
 {
-	return perch_addresses_at(profile->addresses, address)->symbol;
+	return perch_addresses_at(profile->addresses, address.nr)->symbol;
 }
 
 static int add_branch(struct perch_profile *profile, struct sample *sample,
@@ -42,7 +43,7 @@ static int add_branch(struct perch_profile *profile, struct sample *sample,
 	sample->branch = branch;
 	sample->from = address_of(profile, sample, branch->from);
 	sample->to = address_of(profile, sample, branch->to);
-	if (sample->from == NO_NUMBER || sample->to == NO_NUMBER)
+	if (sample->from.nr == NO_NUMBER || sample->to.nr == NO_NUMBER)
 		return -ENOMEM;
 	if (profile->resolved_branches &&
 	    (!is_function(profile, sample->from) || !is_function(profile, sample->to)))

@@ -7,7 +7,7 @@
 
 /* A node of the folded tree, and the part of the row's period that passes through it. */
 struct item {
-	uint32_t node;
+	struct node_id node;
 	bool inner; /* the row's function called the function with the sample */
 	uint64_t weight, samples;
 };
@@ -19,7 +19,7 @@ struct items {
 
 /* Items of one frame: they become one node of the call graph. */
 struct graph_group {
-	uint32_t frame;
+	struct frame_id frame;
 	uint64_t weight, samples;
 	struct items items;
 };
@@ -35,7 +35,7 @@ struct builder {
 	size_t capacity;
 };
 
-static int add_item(struct items *items, uint32_t node, bool inner, uint64_t weight,
+static int add_item(struct items *items, struct node_id node, bool inner, uint64_t weight,
 		    uint64_t samples)
 {
 	if (!weight)
@@ -48,12 +48,12 @@ static int add_item(struct items *items, uint32_t node, bool inner, uint64_t wei
 
 /* Returns the number of samples at a node and below: the row's own ones, or those of functions that
  * it called. */
-static uint64_t samples_of(const struct builder *builder, uint32_t node, bool inner)
+static uint64_t samples_of(const struct builder *builder, struct node_id node, bool inner)
 {
 	if (!builder->hit_samples)
 		return 0;
-	return inner ? builder->profile->samples_below[node] - builder->hit_samples[node]
-		     : builder->hit_samples[node];
+	return inner ? builder->profile->samples_below[node.nr] - builder->hit_samples[node.nr]
+		     : builder->hit_samples[node.nr];
 }
 
 /* Adds the items of the next level. The part of the period that ends at this item is added to the
@@ -62,21 +62,21 @@ static int descend(const struct builder *builder, const struct item *item, struc
 		   struct perch_call_graph_node *call)
 {
 	const struct node *nodes = builder->profile->tree.node;
-	const struct node *node = &nodes[item->node];
+	const struct node *node = &nodes[item->node.nr];
 	uint64_t left = item->weight, left_samples = item->samples;
 	int rc = 0;
 
-	if (builder->order == PERCH_CALL_GRAPH_CALLEE && node->parent != NO_NODE)
+	if (builder->order == PERCH_CALL_GRAPH_CALLEE && node->parent.nr != NO_NUMBER)
 		return add_item(next, node->parent, false, left, left_samples);
 	if (builder->order == PERCH_CALL_GRAPH_CALLEE) {
 		call->self += left;
 		call->self_samples += left_samples;
 		return 0;
 	}
-	for (uint32_t child = node->first_child; child != NO_NODE && !rc;
-	     child = nodes[child].next) {
-		uint64_t weight = item->inner ? nodes[child].total - builder->hits[child]
-					      : builder->hits[child];
+	for (struct node_id child = node->first_child; child.nr != NO_NUMBER && !rc;
+	     child = nodes[child.nr].next) {
+		uint64_t weight = item->inner ? nodes[child.nr].total - builder->hits[child.nr]
+					      : builder->hits[child.nr];
 		uint64_t samples = samples_of(builder, child, item->inner);
 
 		left -= weight;
@@ -96,11 +96,11 @@ static void clear_groups(struct graph_group *groups, size_t nr)
 }
 
 /* Frames of one function at several lines are one node of the graph, unless it has lines. */
-static uint32_t function_of(const struct perch_profile *profile, uint32_t frame)
+static uint32_t function_of(const struct perch_profile *profile, struct frame_id frame)
 {
 	return profile->with_lines && profile->graph_key == PERCH_CALL_GRAPH_FUNCTION
-		       ? profile->position[frame].function
-		       : frame;
+		       ? profile->position[frame.nr].function
+		       : frame.nr;
 }
 
 /* Groups items by function. Groups below the limit are left out. */
@@ -114,7 +114,7 @@ static int group_items(struct builder *builder, const struct items *items,
 
 	*nr = 0;
 	for (size_t i = 0; i < items->nr; i++) {
-		uint32_t frame = nodes[items->item[i].node].frame;
+		struct frame_id frame = nodes[items->item[i].node.nr].frame;
 		uint32_t function = function_of(builder->profile, frame);
 
 		if (!builder->group_of[function]) {
@@ -131,7 +131,7 @@ static int group_items(struct builder *builder, const struct items *items,
 		groups[builder->group_of[function] - 1].samples += items->item[i].samples;
 	}
 	for (size_t i = 0; i < items->nr && !rc; i++) {
-		uint32_t frame = nodes[items->item[i].node].frame;
+		struct frame_id frame = nodes[items->item[i].node.nr].frame;
 		struct graph_group *group =
 			&groups[builder->group_of[function_of(builder->profile, frame)] - 1];
 
@@ -155,7 +155,7 @@ static int by_weight(const void *left, const void *right)
 
 	if (a->weight != b->weight)
 		return a->weight < b->weight ? 1 : -1;
-	return (a->frame > b->frame) - (a->frame < b->frame);
+	return (a->frame.nr > b->frame.nr) - (a->frame.nr < b->frame.nr);
 }
 
 static int new_node(struct builder *builder, const struct graph_group *group)
@@ -165,7 +165,7 @@ static int new_node(struct builder *builder, const struct graph_group *group)
 
 	if (!node)
 		return -ENOMEM;
-	node->frame = builder->profile->frame[group->frame];
+	node->frame = builder->profile->frame[group->frame.nr];
 	node->period = group->weight;
 	node->samples = group->samples;
 	return 0;
@@ -207,32 +207,33 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 /* The nodes of a row on the way to the current node of a walk, the innermost one last. */
 struct open_nodes {
 	struct open_node {
-		uint32_t node;
+		struct node_id node;
 		uint64_t weight, samples; /* of samples for which this is the innermost one */
 	} * node;
 	size_t nr, capacity;
 };
 
 /* Ends the walk below a node. Adds it to the items if it is one of the row. */
-static int close_node(struct open_nodes *open, uint32_t at, struct items *items)
+static int close_node(struct open_nodes *open, struct node_id at, struct items *items)
 {
-	if (!open->nr || open->node[open->nr - 1].node != at)
+	if (!open->nr || open->node[open->nr - 1].node.nr != at.nr)
 		return 0;
 	open->nr--;
 	return add_item(items, at, true, open->node[open->nr].weight, open->node[open->nr].samples);
 }
 
-static int open_node(const struct node *nodes, struct open_nodes *open, uint32_t at, uint32_t row)
+static int open_node(const struct node *nodes, struct open_nodes *open, struct node_id at,
+		     uint32_t row)
 {
-	if (nodes[at].row == row) {
+	if (nodes[at.nr].row == row) {
 		struct open_node *node = PERCH__ARRAY_APPEND(open->node, open->nr, open->capacity);
 
 		if (!node)
 			return -ENOMEM;
 		*node = (struct open_node){ at, 0, 0 };
 	} else {
-		open->node[open->nr - 1].weight += nodes[at].self;
-		open->node[open->nr - 1].samples += nodes[at].samples;
+		open->node[open->nr - 1].weight += nodes[at.nr].self;
+		open->node[open->nr - 1].samples += nodes[at.nr].samples;
 	}
 	return 0;
 }
@@ -241,26 +242,26 @@ static int open_node(const struct node *nodes, struct open_nodes *open, uint32_t
  * Adds the innermost nodes of a row in the stacks below an outermost one, with the samples of
  * functions that they called.
  */
-static int add_innermost(const struct node *nodes, uint32_t outermost, uint32_t row,
+static int add_innermost(const struct node *nodes, struct node_id outermost, uint32_t row,
 			 struct items *items)
 {
 	struct open_nodes open = { NULL, 0, 0 };
-	uint32_t at = outermost;
+	struct node_id at = outermost;
 	int rc = open_node(nodes, &open, at, row);
 
 	while (!rc) {
-		uint32_t next = nodes[at].first_child;
+		struct node_id next = nodes[at.nr].first_child;
 
 		/* back to the first node with another child */
-		while (next == NO_NODE && !rc) {
+		while (next.nr == NO_NUMBER && !rc) {
 			rc = close_node(&open, at, items);
-			if (at == outermost)
+			if (at.nr == outermost.nr)
 				break;
-			next = nodes[at].next;
-			if (next == NO_NODE)
-				at = nodes[at].parent;
+			next = nodes[at.nr].next;
+			if (next.nr == NO_NUMBER)
+				at = nodes[at.nr].parent;
 		}
-		if (next == NO_NODE || rc)
+		if (next.nr == NO_NUMBER || rc)
 			break;
 		at = next;
 		rc = open_node(nodes, &open, at, row);
@@ -282,35 +283,36 @@ static int collect_items(struct builder *builder, uint32_t row, bool inner, stru
 	bool from_callee = builder->order == PERCH_CALL_GRAPH_CALLEE;
 	int rc = 0;
 
-	for (uint32_t hit = profile->lists[row].hit; hit != NO_NODE && !rc;
-	     hit = nodes[hit].next_hit) {
-		uint64_t self = nodes[hit].self;
+	for (struct node_id hit = profile->lists[row].hit; hit.nr != NO_NUMBER && !rc;
+	     hit = nodes[hit.nr].next_hit) {
+		uint64_t self = nodes[hit.nr].self;
 
 		if (!self)
 			continue;
-		for (uint32_t up = hit; up != NO_NODE; up = nodes[up].parent) {
+		for (struct node_id up = hit; up.nr != NO_NUMBER; up = nodes[up.nr].parent) {
 			/* a root is added once, for the first sample below it; its weight is set
 			 * afterwards */
-			if (nodes[up].parent == NO_NODE && !builder->hits[up] && !from_callee)
+			if (nodes[up.nr].parent.nr == NO_NUMBER && !builder->hits[up.nr] &&
+			    !from_callee)
 				rc = add_item(items, up, false, 1, 0);
-			builder->hits[up] += self;
+			builder->hits[up.nr] += self;
 			if (builder->hit_samples)
-				builder->hit_samples[up] += nodes[hit].samples;
+				builder->hit_samples[up.nr] += nodes[hit.nr].samples;
 		}
 		if (from_callee && !rc)
-			rc = add_item(items, hit, false, self, nodes[hit].samples);
+			rc = add_item(items, hit, false, self, nodes[hit.nr].samples);
 	}
 	for (size_t i = 0; i < items->nr && !from_callee; i++) {
-		items->item[i].weight = builder->hits[items->item[i].node];
+		items->item[i].weight = builder->hits[items->item[i].node.nr];
 		items->item[i].samples = samples_of(builder, items->item[i].node, false);
 	}
 	if (!inner)
 		return rc;
-	for (uint32_t at = profile->lists[row].outermost; at != NO_NODE && !rc;
-	     at = nodes[at].next_outermost)
+	for (struct node_id at = profile->lists[row].outermost; at.nr != NO_NUMBER && !rc;
+	     at = nodes[at.nr].next_outermost)
 		rc = from_callee && profile->lists[row].recursive
 			     ? add_innermost(nodes, at, row, items)
-			     : add_item(items, at, true, nodes[at].total - builder->hits[at],
+			     : add_item(items, at, true, nodes[at.nr].total - builder->hits[at.nr],
 					samples_of(builder, at, true));
 	return rc;
 }
@@ -320,12 +322,12 @@ static void clear_hits(struct builder *builder, uint32_t row)
 {
 	const struct node *nodes = builder->profile->tree.node;
 
-	for (uint32_t hit = builder->profile->lists[row].hit; hit != NO_NODE;
-	     hit = nodes[hit].next_hit)
-		for (uint32_t up = hit; up != NO_NODE; up = nodes[up].parent) {
-			builder->hits[up] = 0;
+	for (struct node_id hit = builder->profile->lists[row].hit; hit.nr != NO_NUMBER;
+	     hit = nodes[hit.nr].next_hit)
+		for (struct node_id up = hit; up.nr != NO_NUMBER; up = nodes[up.nr].parent) {
+			builder->hits[up.nr] = 0;
 			if (builder->hit_samples)
-				builder->hit_samples[up] = 0;
+				builder->hit_samples[up.nr] = 0;
 		}
 }
 

@@ -11,7 +11,8 @@ static uint64_t stored_value(const struct perch_profile *profile, const struct p
 	const struct perch_column *column = profile->column[index];
 
 	if (column->scope == PERCH_COLUMN_FRAME)
-		return column->methods->frame_value(profile, row->numbers[ROW_FRAME]);
+		return column->methods->frame_value(profile,
+						    (struct frame_id){ row->numbers[ROW_FRAME] });
 	return perch__tuples_at(&profile->contexts,
 				row->numbers[ROW_CONTEXT])[profile->word[index]];
 }

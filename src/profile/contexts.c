@@ -10,26 +10,28 @@
 struct context_folding {
 	struct perch_profile *profile;
 	const struct frame_lists *lists;
-	struct key_set values;	   /* (word of the context, value of the frame) -> first[] */
-	uint32_t *first;	   /* frames */
+	struct key_set values; /* (word of the context, value of the frame) -> first[] */
+	struct frame_id *first;
 	struct context_id *number; /* by old context: the new one */
 	struct tuples contexts;
 };
 
-/* Returns the frame that stands for an address in a column, or NO_NUMBER. */
-static uint32_t frame_of(struct context_folding *folding, size_t word, uint32_t address)
+/* Returns the frame that stands for an address in a column, or NO_FRAME. */
+static struct frame_id frame_of(struct context_folding *folding, size_t word,
+				struct address_id address)
 {
 	const struct perch_column *column = folding->profile->sample_column[word];
-	uint32_t frame = folding->lists->frame[address], at;
+	struct frame_id frame = folding->lists->frame[address.nr];
+	uint32_t at;
 	bool is_new;
 
 	at = perch__key_set_add(&folding->values, word,
 				column->methods->frame_value(folding->profile, frame), &is_new);
 	if (at == NO_NUMBER)
-		return NO_NUMBER;
+		return NO_FRAME;
 	if (is_new) {
 		if (PERCH__ARRAY_RESERVE_BY_NR(folding->first, at, 1))
-			return NO_NUMBER;
+			return NO_FRAME;
 		folding->first[at] = frame;
 	}
 	return folding->first[at];
@@ -44,14 +46,14 @@ static int fold_context(struct context_folding *folding, uint32_t context)
 	       profile->contexts.width * sizeof(*words));
 	for (size_t i = 1; i < profile->contexts.width; i++) {
 		const struct perch_column_methods *methods = profile->sample_column[i]->methods;
-		uint32_t frame;
+		struct frame_id frame;
 
 		if (!methods || !methods->frame_value)
 			continue;
-		frame = frame_of(folding, i, (uint32_t)words[i]);
-		if (frame == NO_NUMBER)
+		frame = frame_of(folding, i, (struct address_id){ (uint32_t)words[i] });
+		if (frame.nr == NO_NUMBER)
 			return -ENOMEM;
-		words[i] = frame;
+		words[i] = frame.nr;
 	}
 	folding->number[context].nr = perch__tuples_add(&folding->contexts, words);
 	return folding->number[context].nr == NO_NUMBER ? -ENOMEM : 0;

@@ -16,7 +16,7 @@ static int no_memory(struct perch_error *err)
 /* What is left, with new numbers. */
 struct remainder {
 	/* by old number: 1 if it is used, then the new number */
-	uint32_t *address;
+	struct address_id *address;
 	struct context_id *context;
 	struct key_set keys;
 	struct perch_address *addresses;
@@ -101,11 +101,11 @@ static void mark_flat(struct remainder *remainder, const struct flat *flat)
 {
 	for (size_t i = 0; i < flat->nr_first; i++)
 		if (flat->first[i].samples)
-			remainder->address[i] = remainder->context[flat->first[i].context.nr].nr =
-				1;
+			remainder->address[i].nr =
+				remainder->context[flat->first[i].context.nr].nr = 1;
 	for (size_t i = 0; i < flat->keys.nr; i++)
 		if (flat->other[i].samples)
-			remainder->address[flat->keys.key[i][1]] =
+			remainder->address[flat->keys.key[i][1]].nr =
 				remainder->context[flat->other[i].context.nr].nr = 1;
 }
 
@@ -122,9 +122,9 @@ static int mark_stacks(struct remainder *remainder, const struct stacks *stacks)
 		used[i] |= stack->samples > 0;
 		if (!used[i])
 			continue;
-		if (stack->parent != NO_NODE)
+		if (stack->parent != NO_NUMBER)
 			used[stack->parent] = true;
-		remainder->address[stack->address] = 1;
+		remainder->address[stack->address.nr].nr = 1;
 		remainder->context[stack->context.nr].nr = 1;
 	}
 	free(used);
@@ -144,8 +144,8 @@ static void mark_contexts(struct remainder *remainder, const struct perch_profil
 	for (size_t word = 1; word < profile->contexts.width; word++)
 		for (size_t i = 0; has_address(profile, word) && i < profile->contexts.nr; i++)
 			if (remainder->context[i].nr)
-				remainder->address[perch__tuples_at(&profile->contexts, i)[word]] =
-					1;
+				remainder->address[perch__tuples_at(&profile->contexts, i)[word]]
+					.nr = 1;
 }
 
 /* ---- new numbers ---- */
@@ -158,7 +158,7 @@ static int number_addresses(struct remainder *remainder, const struct perch_addr
 		const uint64_t *key = addresses->keys.key[i];
 		uint32_t number;
 
-		if (!remainder->address[i])
+		if (!remainder->address[i].nr)
 			continue;
 		if (PERCH__ARRAY_RESERVE_BY_NR(remainder->addresses, remainder->keys.nr, 1))
 			return -ENOMEM;
@@ -166,7 +166,7 @@ static int number_addresses(struct remainder *remainder, const struct perch_addr
 		if (number == NO_NUMBER)
 			return -ENOMEM;
 		remainder->addresses[number] = addresses->address[i];
-		remainder->address[i] = number;
+		remainder->address[i].nr = number;
 	}
 	return 0;
 }
@@ -183,7 +183,7 @@ static int number_contexts(struct remainder *remainder, const struct perch_profi
 		memcpy(words, perch__tuples_at(&profile->contexts, i), width * sizeof(*words));
 		for (size_t word = 1; word < width; word++)
 			if (has_address(profile, word))
-				words[word] = remainder->address[words[word]];
+				words[word] = remainder->address[words[word]].nr;
 		remainder->context[i].nr = perch__tuples_add(&remainder->contexts, words);
 		if (remainder->context[i].nr == NO_NUMBER)
 			return -ENOMEM;

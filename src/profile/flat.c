@@ -12,20 +12,21 @@ int perch__flat_reserve(struct flat *flat, size_t nr_addresses, size_t more)
 }
 
 /* Returns the count of an address in another context than its first one. */
-static struct count *find_other(struct flat *flat, struct context_id context, uint32_t address)
+static struct count *find_other(struct flat *flat, struct context_id context,
+				struct address_id address)
 {
 	bool is_new;
-	uint32_t at = perch__key_set_add(&flat->keys, context.nr, address, &is_new);
+	uint32_t at = perch__key_set_add(&flat->keys, context.nr, address.nr, &is_new);
 
 	if (is_new)
 		flat->other[at] = (struct count){ .context = context };
 	return &flat->other[at];
 }
 
-static void add_samples(struct flat *flat, uint32_t address, struct context_id context,
+static void add_samples(struct flat *flat, struct address_id address, struct context_id context,
 			uint64_t period, uint64_t samples)
 {
-	struct count *count = &flat->first[address];
+	struct count *count = &flat->first[address.nr];
 
 	if (!count->samples)
 		count->context = context;
@@ -35,10 +36,10 @@ static void add_samples(struct flat *flat, uint32_t address, struct context_id c
 	count->samples += samples;
 }
 
-int perch__flat_add(struct perch_profile *profile, uint32_t address, struct context_id context,
-		    uint64_t period)
+int perch__flat_add(struct perch_profile *profile, struct address_id address,
+		    struct context_id context, uint64_t period)
 {
-	if (perch__flat_reserve(profile->flat, (size_t)address + 1, 1))
+	if (perch__flat_reserve(profile->flat, (size_t)address.nr + 1, 1))
 		return -ENOMEM;
 	add_samples(profile->flat, address, context, period, profile->unit);
 	return 0;
@@ -51,21 +52,21 @@ void perch__flat_add_batch(struct flat *flat, const struct batch *batch)
 	for (size_t i = 0; i < batch->nr; i++) {
 		if (i + AHEAD < batch->nr)
 			__builtin_prefetch(&flat->first[batch->number[i + AHEAD]], 1);
-		add_samples(flat, batch->number[i], batch->sample[i].context,
+		add_samples(flat, (struct address_id){ batch->number[i] }, batch->sample[i].context,
 			    batch->sample[i].period, batch->unit);
 	}
 }
 
-static int copy_count(struct flat *to, const struct count *count, uint32_t address,
+static int copy_count(struct flat *to, const struct count *count, struct address_id address,
 		      struct context_id context)
 {
-	if (perch__flat_reserve(to, (size_t)address + 1, 1))
+	if (perch__flat_reserve(to, (size_t)address.nr + 1, 1))
 		return -ENOMEM;
 	add_samples(to, address, context, count->period, count->samples);
 	return 0;
 }
 
-int perch__flat_copy(struct flat *to, const struct flat *from, const uint32_t *address,
+int perch__flat_copy(struct flat *to, const struct flat *from, const struct address_id *address,
 		     const struct context_id *context)
 {
 	int rc = 0;
@@ -81,15 +82,16 @@ int perch__flat_copy(struct flat *to, const struct flat *from, const uint32_t *a
 	return rc;
 }
 
-static int fold_count(struct perch_profile *profile, const struct count *count, uint32_t frame)
+static int fold_count(struct perch_profile *profile, const struct count *count,
+		      struct frame_id frame)
 {
 	struct context_id context = perch__latency_context(profile, count->context);
-	uint32_t node = perch__tree_child(&profile->tree, context, NO_NODE, frame);
+	struct node_id node = perch__tree_child(&profile->tree, context, NO_NODE, frame);
 
-	if (node == NO_NODE)
+	if (node.nr == NO_NUMBER)
 		return -ENOMEM;
-	profile->tree.node[node].self += count->period;
-	profile->tree.node[node].samples += count->samples;
+	profile->tree.node[node.nr].self += count->period;
+	profile->tree.node[node.nr].samples += count->samples;
 	return profile->latency.word && count->samples
 		       ? perch__latency_add(profile, node, count->context, count->period)
 		       : 0;

@@ -53,27 +53,27 @@ static uint64_t hash_of_position(const struct perch_profile *profile,
 }
 
 /* With lines, frames are functions at one line, or at one address. */
-static uint32_t add_position(struct perch_profile *profile, uint32_t function,
-			     struct position position, const struct perch_symbol *symbol,
-			     uint64_t offset)
+static struct frame_id add_position(struct perch_profile *profile, uint32_t function,
+				    struct position position, const struct perch_symbol *symbol,
+				    uint64_t offset)
 {
 	bool by_address = profile->graph_key == PERCH_CALL_GRAPH_ADDRESS, is_new;
 	uint64_t key;
-	uint32_t frame;
+	struct frame_id frame;
 
 	position.hash = hash_of_position(profile, &position, symbol);
 	position.function = function;
 	key = perch__hash_pair(profile->names_seed, position.hash, position.symoff);
 	key = perch__hash_pair(profile->names_seed, key, by_address ? offset : 0);
-	frame = perch__key_set_add(&profile->frames, function, key, &is_new);
-	if (frame == NO_NUMBER || !is_new)
+	frame.nr = perch__key_set_add(&profile->frames, function, key, &is_new);
+	if (frame.nr == NO_NUMBER || !is_new)
 		return frame;
-	if (PERCH__ARRAY_RESERVE_BY_NR(profile->frame, frame, 1) ||
-	    PERCH__ARRAY_RESERVE_BY_NR(profile->position, frame, 1)) {
+	if (PERCH__ARRAY_RESERVE_BY_NR(profile->frame, frame.nr, 1) ||
+	    PERCH__ARRAY_RESERVE_BY_NR(profile->position, frame.nr, 1)) {
 		perch__key_set_remove_last(&profile->frames);
-		return NO_NUMBER;
+		return NO_FRAME;
 	}
-	profile->position[frame] = position;
+	profile->position[frame.nr] = position;
 	return frame;
 }
 
@@ -117,40 +117,40 @@ static struct frame_key key_of(const struct perch_profile *profile,
 	return (struct frame_key){ where, what };
 }
 
-static void set_frame(struct perch_profile *profile, uint32_t frame,
+static void set_frame(struct perch_profile *profile, struct frame_id frame,
 		      const struct canonical *canonical, const struct perch_address *address,
 		      const struct perch_symbol *symbol)
 {
-	profile->frame[frame] = (struct perch_frame){
+	profile->frame[frame.nr] = (struct perch_frame){
 		.dso = canonical->of[address->dso->index],
 		.symbol = symbol,
 		.offset = symbol ? 0 : address->offset,
 		.cpumode_char = address->cpumode_char,
-		.number = frame,
+		.number = frame.nr,
 	};
 }
 
-static uint32_t get_frame(struct perch_profile *profile, const struct canonical *canonical,
-			  const struct perch_address *address, const struct perch_symbol *symbol,
-			  const struct position *position)
+static struct frame_id get_frame(struct perch_profile *profile, const struct canonical *canonical,
+				 const struct perch_address *address,
+				 const struct perch_symbol *symbol, const struct position *position)
 {
 	struct frame_key key = key_of(profile, canonical, address, symbol);
-	uint32_t frame;
+	struct frame_id frame;
 	bool is_new;
 
-	frame = perch__key_set_add(position ? &profile->functions : &profile->frames, key.where,
-				   key.what, &is_new);
-	if (position && frame != NO_NUMBER) {
+	frame.nr = perch__key_set_add(position ? &profile->functions : &profile->frames, key.where,
+				      key.what, &is_new);
+	if (position && frame.nr != NO_NUMBER) {
 		size_t before = profile->frames.nr;
 
-		frame = add_position(profile, frame, *position, symbol, address->offset);
+		frame = add_position(profile, frame.nr, *position, symbol, address->offset);
 		is_new = profile->frames.nr > before;
 	}
-	if (frame == NO_NUMBER || !is_new)
+	if (frame.nr == NO_NUMBER || !is_new)
 		return frame;
-	if (!position && PERCH__ARRAY_RESERVE_BY_NR(profile->frame, frame, 1)) {
+	if (!position && PERCH__ARRAY_RESERVE_BY_NR(profile->frame, frame.nr, 1)) {
 		perch__key_set_remove_last(&profile->frames);
-		return NO_NUMBER;
+		return NO_FRAME;
 	}
 	set_frame(profile, frame, canonical, address, symbol);
 	return frame;
@@ -169,22 +169,23 @@ static bool is_alone(const struct perch_profile *profile, const struct canonical
 }
 
 /* The frame of an address that is alone is new, so it needs no key. */
-static uint32_t new_frame(struct perch_profile *profile, const struct canonical *canonical,
-			  const struct perch_address *address)
+static struct frame_id new_frame(struct perch_profile *profile, const struct canonical *canonical,
+				 const struct perch_address *address)
 {
-	uint32_t frame;
+	struct frame_id frame;
 
 	if (PERCH__ARRAY_RESERVE_BY_NR(profile->frame, profile->frames.nr, 1))
-		return NO_NUMBER;
-	frame = perch__key_set_skip(&profile->frames);
-	if (frame != NO_NUMBER)
+		return NO_FRAME;
+	frame.nr = perch__key_set_skip(&profile->frames);
+	if (frame.nr != NO_NUMBER)
 		set_frame(profile, frame, canonical, address, NULL);
 	return frame;
 }
 
 /* All addresses of a DSO are one frame if no function is shown. */
-static uint32_t frame_of_dso(struct perch_profile *profile, const struct canonical *canonical,
-			     const struct perch_address *address)
+static struct frame_id frame_of_dso(struct perch_profile *profile,
+				    const struct canonical *canonical,
+				    const struct perch_address *address)
 {
 	const struct perch_address first = { .dso = address->dso,
 					     .cpumode_char = address->cpumode_char };
@@ -229,8 +230,8 @@ static int find_position(struct perch_profile *profile, const struct perch_addre
 
 /* Returns the frame of an address. is_caller: it is a return address, so that the function and the
  * line of the call before it are meant. */
-static uint32_t find_frame(struct perch_profile *profile, struct frame_lists *lists,
-			   uint32_t number, bool is_caller)
+static struct frame_id find_frame(struct perch_profile *profile, struct frame_lists *lists,
+				  struct address_id number, bool is_caller)
 {
 	const struct perch_address *address;
 	const struct perch_symbol *symbol;
@@ -238,15 +239,15 @@ static uint32_t find_frame(struct perch_profile *profile, struct frame_lists *li
 
 	if (!profile->with_functions)
 		return frame_of_dso(profile, &lists->canonical,
-				    &profile->addresses->address[number]);
-	address = perch_addresses_at(profile->addresses, number);
+				    &profile->addresses->address[number.nr]);
+	address = perch_addresses_at(profile->addresses, number.nr);
 	symbol = function_at(profile, address, is_caller);
 	if (!symbol && is_alone(profile, &lists->canonical, address))
 		return new_frame(profile, &lists->canonical, address);
 	if (!profile->with_lines)
 		return get_frame(profile, &lists->canonical, address, symbol, NULL);
 	if (find_position(profile, address, symbol, is_caller, &position))
-		return NO_NUMBER;
+		return NO_FRAME;
 	return get_frame(profile, &lists->canonical, address, symbol, &position);
 }
 
@@ -285,18 +286,18 @@ int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists
 	for (size_t i = 0; i < nr; i++) {
 		if (perch__profile_progress(profile, WORK_SYMBOLS, i, nr))
 			return -ECANCELED;
-		lists->frame[i] = find_frame(profile, lists, i, false);
-		if (lists->frame[i] == NO_NUMBER)
+		lists->frame[i] = find_frame(profile, lists, (struct address_id){ i }, false);
+		if (lists->frame[i].nr == NO_NUMBER)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-uint32_t perch__frames_of_caller(struct perch_profile *profile, struct frame_lists *lists,
-				 uint32_t number)
+struct frame_id perch__frames_of_caller(struct perch_profile *profile, struct frame_lists *lists,
+					struct address_id number)
 {
-	const struct perch_address *address = &profile->addresses->address[number];
-	struct brief *brief = &lists->brief[number];
+	const struct perch_address *address = &profile->addresses->address[number.nr];
+	struct brief *brief = &lists->brief[number.nr];
 
 	if (brief->caller == CALLER_UNKNOWN)
 		brief->caller = function_at(profile, address, true) == address->symbol
@@ -304,7 +305,7 @@ uint32_t perch__frames_of_caller(struct perch_profile *profile, struct frame_lis
 					: CALLER_OTHER;
 	return profile->with_lines || brief->caller == CALLER_OTHER
 		       ? find_frame(profile, lists, number, true)
-		       : lists->frame[number];
+		       : lists->frame[number.nr];
 }
 
 int perch__frames_describe(struct perch_profile *profile, struct frame_lists *lists)
@@ -355,7 +356,7 @@ static int add_inlined(struct perch_profile *profile, struct frame_lists *lists,
 		return 0;
 	for (int i = 0; i < nr - 1; i++) {
 		struct position position = { 0 };
-		uint32_t frame;
+		struct frame_id frame;
 
 		if (!found[i].symbol)
 			continue;
@@ -363,7 +364,7 @@ static int add_inlined(struct perch_profile *profile, struct frame_lists *lists,
 			position = position_of(profile, &found[i], address->offset);
 		frame = get_frame(profile, &lists->canonical, address, found[i].symbol,
 				  profile->with_lines ? &position : NULL);
-		if (frame == NO_NUMBER ||
+		if (frame.nr == NO_NUMBER ||
 		    PERCH__ARRAY_RESERVE(lists->inlined_frame, lists->capacity,
 					 lists->nr_inlined_frames + 1))
 			return -ENOMEM;
@@ -374,17 +375,17 @@ static int add_inlined(struct perch_profile *profile, struct frame_lists *lists,
 }
 
 const struct inlined *perch__frames_inlined(struct perch_profile *profile,
-					    struct frame_lists *lists, uint32_t number,
+					    struct frame_lists *lists, struct address_id number,
 					    bool is_caller)
 {
-	struct inlined *inlined = &lists->inlined[is_caller][number];
+	struct inlined *inlined = &lists->inlined[is_caller][number.nr];
 	const struct perch_address *address;
 
 	if (inlined->looked_up)
 		return inlined;
 	inlined->looked_up = true;
 	inlined->first = (uint32_t)lists->nr_inlined_frames;
-	address = perch_addresses_at(profile->addresses, number);
+	address = perch_addresses_at(profile->addresses, number.nr);
 	if ((address->offset || !is_caller) &&
 	    add_inlined(profile, lists, address, is_caller, inlined))
 		return NULL;

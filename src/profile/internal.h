@@ -108,7 +108,7 @@ size_t perch__last_stack_update(struct last_stack *last, const struct perch_proc
 #define RECENT 65536
 struct recent {
 	uint64_t key, ip; /* key: address space and cpumode; 0 if empty */
-	uint32_t number;
+	struct address_id number;
 };
 
 /* Functions with a name that matches an expression. */
@@ -161,8 +161,8 @@ void perch__addresses_number(struct perch_addresses *addresses, const struct add
  * Returns the number of an address. It is the same in every process that maps the same file offset.
  * Returns NO_NUMBER if out of memory.
  */
-uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_thread *thread,
-			       unsigned cpumode, uint64_t ip);
+struct address_id perch__address_number(struct perch_addresses *addresses,
+					struct perch_thread *thread, unsigned cpumode, uint64_t ip);
 
 char perch__cpumode_char(unsigned cpumode);
 /*
@@ -209,9 +209,9 @@ int perch__batch_count(struct perch_profile *profile, struct batch *batch);
 /* A call chain: its innermost address, and its parent for the others. Parents have lower numbers
  * than their children. */
 struct stack {
-	uint32_t parent; /* NO_NODE: this is the outermost frame */
+	uint32_t parent; /* NO_NUMBER: this is the outermost frame */
 	struct context_id context;
-	uint32_t address;
+	struct address_id address;
 	uint64_t self, samples; /* self: period; samples: in units of the profile */
 };
 
@@ -226,8 +226,8 @@ int perch__stacks_reserve(struct stacks *stacks, size_t more);
 void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const struct batch *batch);
 /* Adds the stacks with samples, and their parents, to empty ones, with new numbers of addresses and
  * contexts. Returns 0 or -ENOMEM. */
-int perch__stacks_copy(struct stacks *to, const struct stacks *from, const uint32_t *address,
-		       const struct context_id *context);
+int perch__stacks_copy(struct stacks *to, const struct stacks *from,
+		       const struct address_id *address, const struct context_id *context);
 void perch__stacks_clear(struct stacks *stacks);
 int perch__stacks_detach(struct stacks *stacks);
 
@@ -240,7 +240,7 @@ struct sample {
 	struct perch_thread *thread;
 	const struct chain *chain;		 /* NULL if the profile is flat and needs none */
 	const struct perch_branch_entry *branch; /* in profiles of branches */
-	uint32_t from, to;			 /* then the numbers of its addresses */
+	struct address_id from, to;		 /* then its addresses */
 };
 
 /* A row, and its value in a column. */
@@ -255,7 +255,7 @@ struct perch_column_methods {
 	int (*value)(const struct sample *sample, uint64_t *value);
 	/* scope FRAME: returns a number that is equal for the frames of one row. Scope SAMPLE: the
 	 * value is the number of an address, and of its frame after perch__contexts_fold(). */
-	uint64_t (*frame_value)(const struct perch_profile *profile, uint32_t frame);
+	uint64_t (*frame_value)(const struct perch_profile *profile, struct frame_id frame);
 	/* scope PERIOD: the sum */
 	uint64_t (*sum)(const struct perch_row *row);
 	/* compares two cells; NULL: the numbers. Of scope SAMPLE the cells have only values, of
@@ -274,7 +274,7 @@ struct perch_column_methods {
 #define BRANCH_COLUMN(id, ...) extern const struct perch_column_methods perch__column_##id;
 #include "profile/columns/columns.def"
 /* The number of a frame's function. With lines, a function has a frame for each line. */
-uint64_t perch__sym_value(const struct perch_profile *profile, uint32_t frame);
+uint64_t perch__sym_value(const struct perch_profile *profile, struct frame_id frame);
 
 /* columns/column_thread.c: the texts of comm_nodigit, which the set owns unless it is a copy. */
 void perch__comms_without_digits_clear(struct texts *texts);
@@ -319,9 +319,9 @@ struct flat {
 
 /* The nodes of a row, as linked lists. */
 struct row_lists {
-	uint32_t outermost; /* nodes that have no other node of the row above them */
-	uint32_t hit;	    /* nodes with samples of their own */
-	bool recursive;	    /* a node of the row has another one above it */
+	struct node_id outermost; /* nodes that have no other node of the row above them */
+	struct node_id hit;	  /* nodes with samples of their own */
+	bool recursive;		  /* a node of the row has another one above it */
 };
 /* row.numbers[]: in perch_profile.contexts and frame[]; all frames of a row have the same values */
 enum { ROW_CONTEXT, ROW_FRAME };
@@ -522,7 +522,7 @@ struct inlined {
 };
 
 struct frame_lists {
-	uint32_t *frame; /* by address number */
+	struct frame_id *frame; /* by address number */
 	struct brief {
 		char cpumode_char;
 		bool has_debug_info; /* its DSO has some */
@@ -536,7 +536,7 @@ struct frame_lists {
 		bool *shared;		     /* by DSO index: canonical for other DSOs too */
 	} canonical;
 	struct inlined *inlined[2]; /* by address number: of the address, of a call before it */
-	uint32_t *inlined_frame;
+	struct frame_id *inlined_frame;
 	size_t nr_inlined_frames, capacity;
 };
 /* Looks up the frame of each address. Returns 0 or -ENOMEM; the caller clears lists in both cases.
@@ -544,8 +544,8 @@ struct frame_lists {
 int perch__frames_of_addresses(struct perch_profile *profile, struct frame_lists *lists);
 /* Returns the frame of the call before a return address, after perch__frames_describe(). NO_NUMBER
  * if out of memory. */
-uint32_t perch__frames_of_caller(struct perch_profile *profile, struct frame_lists *lists,
-				 uint32_t number);
+struct frame_id perch__frames_of_caller(struct perch_profile *profile, struct frame_lists *lists,
+					struct address_id number);
 /* Sets the brief descriptions of all addresses. Returns 0 or -ENOMEM. */
 int perch__frames_describe(struct perch_profile *profile, struct frame_lists *lists);
 /*
@@ -553,7 +553,7 @@ int perch__frames_describe(struct perch_profile *profile, struct frame_lists *li
  * return address, so that the functions around the call are meant. Returns NULL if out of memory.
  */
 const struct inlined *perch__frames_inlined(struct perch_profile *profile,
-					    struct frame_lists *lists, uint32_t number,
+					    struct frame_lists *lists, struct address_id number,
 					    bool is_caller);
 void perch__frames_clear(struct frame_lists *lists);
 
@@ -578,11 +578,11 @@ int perch__flat_reserve(struct flat *flat, size_t nr_addresses, size_t more);
 /* Counts the samples of a batch. There must be space. */
 void perch__flat_add_batch(struct flat *flat, const struct batch *batch);
 /* Counts a sample at an address. Returns 0 or -ENOMEM. */
-int perch__flat_add(struct perch_profile *profile, uint32_t address, struct context_id context,
-		    uint64_t period);
+int perch__flat_add(struct perch_profile *profile, struct address_id address,
+		    struct context_id context, uint64_t period);
 /* Adds the counts with samples to empty ones, with new numbers of addresses and contexts. Returns 0
  * or -ENOMEM. */
-int perch__flat_copy(struct flat *to, const struct flat *from, const uint32_t *address,
+int perch__flat_copy(struct flat *to, const struct flat *from, const struct address_id *address,
 		     const struct context_id *context);
 /* Makes a tree of roots from the counts. Returns 0 or -ENOMEM. */
 int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *lists);
@@ -601,8 +601,8 @@ static inline struct context_id perch__latency_context(const struct perch_profil
 	return profile->latency.word ? profile->latency.context[context.nr] : context;
 }
 /* Adds the latency of samples to a node. context: theirs. Returns 0 or -ENOMEM. */
-int perch__latency_add(struct perch_profile *profile, uint32_t node, struct context_id context,
-		       uint64_t period);
+int perch__latency_add(struct perch_profile *profile, struct node_id node,
+		       struct context_id context, uint64_t period);
 /* After the tree is linked: contexts are those of its nodes. Returns 0 or -ENOMEM. */
 int perch__latency_finish(struct perch_profile *profile);
 /* After perch__rows_fill(): makes the latencies of rows. Returns 0 or -ENOMEM. */

@@ -63,15 +63,15 @@ int perch__latency_start(struct perch_profile *profile)
 	return merge_contexts(profile);
 }
 
-int perch__latency_add(struct perch_profile *profile, uint32_t node, struct context_id context,
-		       uint64_t period)
+int perch__latency_add(struct perch_profile *profile, struct node_id node,
+		       struct context_id context, uint64_t period)
 {
 	struct latency *latency = &profile->latency;
 	uint64_t part = divide_period(latency, period, latency->parallelism[context.nr]);
 
-	if (PERCH__ARRAY_RESERVE_ZEROED(latency->node, latency->capacity, (size_t)node + 1))
+	if (PERCH__ARRAY_RESERVE_ZEROED(latency->node, latency->capacity, (size_t)node.nr + 1))
 		return -ENOMEM;
-	latency->node[node].self += part;
+	latency->node[node.nr].self += part;
 	profile->event[perch__context_event(profile, context)].total.latency += part;
 	return 0;
 }
@@ -87,11 +87,11 @@ int perch__latency_finish(struct perch_profile *profile)
 	if (PERCH__ARRAY_RESERVE_ZEROED(latency->node, latency->capacity, nr + 1))
 		return -ENOMEM;
 	for (size_t i = nr; i-- > 0;) {
-		uint32_t parent = profile->tree.node[i].parent;
+		struct node_id parent = profile->tree.node[i].parent;
 
 		latency->node[i].total += latency->node[i].self;
-		if (parent != NO_NODE)
-			latency->node[parent].total += latency->node[i].total;
+		if (parent.nr != NO_NUMBER)
+			latency->node[parent.nr].total += latency->node[i].total;
 	}
 	perch__tuples_clear(&profile->contexts);
 	profile->contexts = latency->merged;
@@ -124,9 +124,9 @@ int perch__latency_of_rows(struct perch_profile *profile)
 	for (size_t i = 0; i < profile->tree.nr; i++)
 		latency->row[node[i].row].self += latency->node[i].self;
 	for (size_t i = 0; i < profile->nr_rows; i++)
-		for (uint32_t at = profile->lists[i].outermost; at != NO_NODE;
-		     at = node[at].next_outermost)
-			latency->row[i].children += latency->node[at].total;
+		for (struct node_id at = profile->lists[i].outermost; at.nr != NO_NUMBER;
+		     at = node[at.nr].next_outermost)
+			latency->row[i].children += latency->node[at.nr].total;
 	for (size_t i = 0; i < profile->nr_rows; i++)
 		profile->row[i].latency = &latency->row[profile->row[i].index];
 	clear_nodes(latency);

@@ -79,26 +79,35 @@ uint32_t perch__texts_add(struct texts *texts, const char *text);
 void perch__texts_clear(struct texts *texts);
 int perch__texts_detach(struct texts *texts);
 
-/* The number of a tuple in perch_profile.contexts. The compiler does not let it be mistaken for
- * that of a node, a frame or an address. */
+/* Numbers of one kind each: the compiler does not let one be mistaken for another. */
 struct context_id {
-	uint32_t nr;
+	uint32_t nr; /* in perch_profile.contexts */
+};
+struct address_id {
+	uint32_t nr; /* in perch_addresses.address[] */
+};
+struct frame_id {
+	uint32_t nr; /* in perch_profile.frame[] */
+};
+#define NO_FRAME ((struct frame_id){ NO_NUMBER })
+struct node_id {
+	uint32_t nr; /* in tree.node[] */
 };
 
 /* A node is a stack: its innermost frame, and the parent node for the other frames. Parents have
  * lower numbers than their children. */
 struct node {
-	uint32_t parent;	    /* NO_NODE: this is the outermost frame */
-	struct context_id context;  /* values that all frames share */
-	uint32_t frame;		    /* number */
-	uint32_t first_child, next; /* NO_NODE: none */
+	struct node_id parent;	   /* NO_NODE: this is the outermost frame */
+	struct context_id context; /* values that all frames share */
+	struct frame_id frame;
+	struct node_id first_child, next; /* NO_NODE: none */
 	uint32_t nr_children;
-	uint32_t next_outermost, next_hit; /* lists of struct row_lists */
-	uint32_t height;		   /* frames of the deepest stack from here on inwards */
+	struct node_id next_outermost, next_hit; /* lists of struct row_lists */
+	uint32_t height; /* frames of the deepest stack from here on inwards */
 	uint32_t row;
 	uint64_t self, samples, total; /* self, total: period */
 };
-#define NO_NODE UINT32_MAX
+#define NO_NODE ((struct node_id){ NO_NUMBER })
 
 struct tree {
 	struct node *node;
@@ -112,15 +121,15 @@ void perch__tree_reserve(struct tree *tree, size_t nr);
  * Returns the child of a node for a frame, or the root of a context if parent is NO_NODE. Adds it
  * if it is new. Returns NO_NODE if out of memory.
  */
-uint32_t perch__tree_child(struct tree *tree, struct context_id context, uint32_t parent,
-			   uint32_t frame);
+struct node_id perch__tree_child(struct tree *tree, struct context_id context,
+				 struct node_id parent, struct frame_id frame);
 /* Adds a child, or a root, that no call adds a second time, and that perch__tree_child() is not
  * asked for. It needs no lookup. Returns NO_NODE if out of memory. */
-uint32_t perch__tree_add(struct tree *tree, struct context_id context, uint32_t parent,
-			 uint32_t frame);
+struct node_id perch__tree_add(struct tree *tree, struct context_id context, struct node_id parent,
+			       struct frame_id frame);
 /* Loads memory that finding this child will need into the CPU's cache. */
-void perch__tree_prefetch_child(const struct tree *tree, struct context_id context, uint32_t parent,
-				uint32_t frame);
+void perch__tree_prefetch_child(const struct tree *tree, struct context_id context,
+				struct node_id parent, struct frame_id frame);
 /* Computes total and height of every node. */
 void perch__tree_link(struct tree *tree);
 void perch__tree_clear(struct tree *tree);

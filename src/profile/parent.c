@@ -39,9 +39,9 @@ int perch__parent_set(struct perch_profile *profile, const struct perch_profile_
 /* Tests the function of an address, or of the call before it. named: gets its name; NULL: none.
  * Returns its result, or NO_NUMBER if out of memory. */
 static uint32_t test(struct perch_addresses *addresses, struct matcher *matcher,
-		     struct texts *named, uint32_t number, bool is_caller)
+		     struct texts *named, struct address_id address_id, bool is_caller)
 {
-	size_t at = (size_t)number * 2 + is_caller;
+	size_t at = (size_t)address_id.nr * 2 + is_caller;
 	const struct perch_address *address;
 	const struct perch_symbol *symbol;
 	const char *name;
@@ -51,7 +51,7 @@ static uint32_t test(struct perch_addresses *addresses, struct matcher *matcher,
 		return NO_NUMBER;
 	if (matcher->result[at] != UNTESTED)
 		return matcher->result[at];
-	address = perch_addresses_at(addresses, number);
+	address = perch_addresses_at(addresses, address_id.nr);
 	symbol = address->symbol;
 	if (is_caller)
 		symbol = perch_symbols_caller(addresses->symbols, address->dso, address->offset,
@@ -72,12 +72,13 @@ static uint32_t find_match(struct perch_addresses *addresses, struct matcher *ma
 			   const struct chain *chain, bool outermost, size_t *at)
 {
 	for (size_t i = 0; i < chain->nr; i++) {
-		uint32_t address, result = NO_NUMBER;
+		struct address_id address;
+		uint32_t result = NO_NUMBER;
 
 		*at = outermost ? chain->nr - 1 - i : i;
 		address = perch__address_number(addresses, thread, chain->cpumode[*at],
 						chain->ip[*at]);
-		if (address != NO_NUMBER)
+		if (address.nr != NO_NUMBER)
 			result = test(addresses, matcher, named, address,
 				      *at && chain->cpumode[*at] == chain->cpumode[*at - 1]);
 		if (result != NO_MATCH)
@@ -93,15 +94,15 @@ static uint32_t find_match(struct perch_addresses *addresses, struct matcher *ma
 static int address_of_call(struct perch_addresses *addresses, struct perch_thread *thread,
 			   unsigned cpumode, uint64_t *ip)
 {
-	uint32_t call = perch__address_number(addresses, thread, cpumode, *ip - 1);
-	uint32_t after = perch__address_number(addresses, thread, cpumode, *ip);
+	struct address_id call = perch__address_number(addresses, thread, cpumode, *ip - 1);
+	struct address_id after = perch__address_number(addresses, thread, cpumode, *ip);
 	const struct perch_address *address;
 	const struct perch_symbol *symbol;
 
-	if (call == NO_NUMBER || after == NO_NUMBER)
+	if (call.nr == NO_NUMBER || after.nr == NO_NUMBER)
 		return -ENOMEM;
-	symbol = perch_addresses_at(addresses, call)->symbol;
-	address = perch_addresses_at(addresses, after);
+	symbol = perch_addresses_at(addresses, call.nr)->symbol;
+	address = perch_addresses_at(addresses, after.nr);
 	if (symbol == perch_symbols_caller(addresses->symbols, address->dso, address->offset,
 					   address->symbol))
 		--*ip;

@@ -261,14 +261,14 @@ static bool *find_callers(const struct perch_profile *profile, const struct brie
 
 	for (size_t i = 0; callers && !profile->exact_chains && i < nr; i++) {
 		const struct stack *stack = &profile->stacks.stack[i], *parent;
-		char mode = brief[stack->address].cpumode_char;
+		char mode = brief[stack->address.nr].cpumode_char;
 		unsigned event = perch__context_event(profile, stack->context);
 
-		if (stack->parent == NO_NODE ||
+		if (stack->parent == NO_NUMBER ||
 		    (profile->event[event].has_calls && perch__is_user_mode(mode)))
 			continue;
 		parent = &profile->stacks.stack[stack->parent];
-		if (!parent->samples && mode == brief[parent->address].cpumode_char)
+		if (!parent->samples && mode == brief[parent->address.nr].cpumode_char)
 			callers[stack->parent] = true;
 	}
 	return callers;
@@ -278,17 +278,17 @@ static bool *find_callers(const struct perch_profile *profile, const struct brie
 struct stack_folding {
 	struct perch_profile *profile;
 	struct frame_lists *lists;
-	size_t nr;	/* stacks */
-	bool *callers;	/* by stack: see find_callers(). NULL: no functions are shown */
-	uint32_t *node; /* by stack: that of its innermost function */
-	bool *lone;	/* by stack: its node is of no other stack */
-	bool may_merge; /* stacks may be equal */
+	size_t nr;	      /* stacks */
+	bool *callers;	      /* by stack: see find_callers(). NULL: no functions are shown */
+	struct node_id *node; /* by stack: that of its innermost function */
+	bool *lone;	      /* by stack: its node is of no other stack */
+	bool may_merge;	      /* stacks may be equal */
 };
 
 /* Adds the nodes of the functions that are inlined at an address, below the node of the function
  * around them. Returns the innermost one, or NO_NODE if out of memory. */
-static uint32_t fold_inlined(struct stack_folding *folding, const struct stack *stack,
-			     bool is_caller, uint32_t at)
+static struct node_id fold_inlined(struct stack_folding *folding, const struct stack *stack,
+				   bool is_caller, struct node_id at)
 {
 	struct frame_lists *lists = folding->lists;
 	const struct inlined *inlined =
@@ -297,7 +297,7 @@ static uint32_t fold_inlined(struct stack_folding *folding, const struct stack *
 
 	if (!inlined)
 		return NO_NODE;
-	for (uint32_t i = inlined->nr; i-- > 0 && at != NO_NODE;)
+	for (uint32_t i = inlined->nr; i-- > 0 && at.nr != NO_NUMBER;)
 		at = perch__tree_child(&folding->profile->tree, context, at,
 				       lists->inlined_frame[inlined->first + i]);
 	return at;
@@ -311,25 +311,26 @@ static void prefetch_fold(const struct stack_folding *folding, size_t i)
 	const struct perch_profile *profile = folding->profile;
 	const struct frame_lists *lists = folding->lists;
 	const struct stack *stack = profile->stacks.stack + i;
-	const uint32_t *node = folding->node;
+	const struct node_id *node = folding->node;
 	size_t nr = folding->nr;
 
 	if (i + 2 * AHEAD < nr) {
-		__builtin_prefetch(&lists->frame[stack[2 * AHEAD].address]);
-		__builtin_prefetch(&lists->brief[stack[2 * AHEAD].address]);
+		__builtin_prefetch(&lists->frame[stack[2 * AHEAD].address.nr]);
+		__builtin_prefetch(&lists->brief[stack[2 * AHEAD].address.nr]);
 	}
-	if (folding->callers && i + AHEAD < nr && lists->brief[stack[AHEAD].address].has_debug_info)
+	if (folding->callers && i + AHEAD < nr &&
+	    lists->brief[stack[AHEAD].address.nr].has_debug_info)
 		__builtin_prefetch(
-			&lists->inlined[folding->callers[i + AHEAD]][stack[AHEAD].address], 1);
+			&lists->inlined[folding->callers[i + AHEAD]][stack[AHEAD].address.nr], 1);
 	if (i + AHEAD < nr && stack[AHEAD].parent < i)
-		__builtin_prefetch(&profile->tree.node[node[stack[AHEAD].parent]], 1);
-	if (i + AHEAD / 2 < nr && !lists->brief[stack[AHEAD / 2].address].is_alone &&
-	    (stack[AHEAD / 2].parent == NO_NODE || stack[AHEAD / 2].parent < i))
+		__builtin_prefetch(&profile->tree.node[node[stack[AHEAD].parent].nr], 1);
+	if (i + AHEAD / 2 < nr && !lists->brief[stack[AHEAD / 2].address.nr].is_alone &&
+	    (stack[AHEAD / 2].parent == NO_NUMBER || stack[AHEAD / 2].parent < i))
 		perch__tree_prefetch_child(
 			&profile->tree, perch__latency_context(profile, stack[AHEAD / 2].context),
-			stack[AHEAD / 2].parent == NO_NODE ? NO_NODE
-							   : node[stack[AHEAD / 2].parent],
-			lists->frame[stack[AHEAD / 2].address]);
+			stack[AHEAD / 2].parent == NO_NUMBER ? NO_NODE
+							     : node[stack[AHEAD / 2].parent],
+			lists->frame[stack[AHEAD / 2].address.nr]);
 }
 
 /* The stacks before a number are not needed any more: their memory is released in parts, while the
@@ -347,34 +348,36 @@ static int fold_stack(struct stack_folding *folding, size_t i)
 {
 	struct perch_profile *profile = folding->profile;
 	const struct stack *stack = &profile->stacks.stack[i];
-	const struct brief *brief = &folding->lists->brief[stack->address];
-	bool is_root = stack->parent == NO_NODE,
+	const struct brief *brief = &folding->lists->brief[stack->address.nr];
+	bool is_root = stack->parent == NO_NUMBER,
 	     is_caller = folding->callers && folding->callers[i];
-	uint32_t parent = is_root ? NO_NODE : folding->node[stack->parent], frame, node;
+	struct node_id parent = is_root ? NO_NODE : folding->node[stack->parent], node;
+	struct frame_id frame;
 	struct context_id context = perch__latency_context(profile, stack->context);
 	unsigned event = perch__context_event(profile, stack->context);
 
 	frame = is_caller && (profile->with_lines || brief->caller != CALLER_SAME)
 			? perch__frames_of_caller(profile, folding->lists, stack->address)
-			: folding->lists->frame[stack->address];
-	if (frame == NO_NUMBER)
+			: folding->lists->frame[stack->address.nr];
+	if (frame.nr == NO_NUMBER)
 		return -ENOMEM;
-	folding->lone[i] = brief->is_alone && frame == folding->lists->frame[stack->address] &&
+	folding->lone[i] = brief->is_alone &&
+			   frame.nr == folding->lists->frame[stack->address.nr].nr &&
 			   !folding->may_merge && (is_root || folding->lone[stack->parent]);
 	node = folding->lone[i] ? perch__tree_add(&profile->tree, context, parent, frame)
 				: perch__tree_child(&profile->tree, context, parent, frame);
 	if (folding->callers && brief->has_debug_info && profile->event[event].has_chains &&
-	    node != NO_NODE) {
-		uint32_t innermost = fold_inlined(folding, stack, is_caller, node);
+	    node.nr != NO_NUMBER) {
+		struct node_id innermost = fold_inlined(folding, stack, is_caller, node);
 
-		folding->lone[i] &= innermost == node;
+		folding->lone[i] &= innermost.nr == node.nr;
 		node = innermost;
 	}
 	folding->node[i] = node;
-	if (node == NO_NODE)
+	if (node.nr == NO_NUMBER)
 		return -ENOMEM;
-	profile->tree.node[node].self += stack->self;
-	profile->tree.node[node].samples += stack->samples;
+	profile->tree.node[node.nr].self += stack->self;
+	profile->tree.node[node.nr].samples += stack->samples;
 	return profile->latency.word && stack->samples
 		       ? perch__latency_add(profile, node, stack->context, stack->self)
 		       : 0;

@@ -4,7 +4,8 @@
 
 /* A depth-first walk through the tree, outermost frames first. */
 struct row_step {
-	uint32_t node, row;
+	struct node_id node;
+	uint32_t row;
 	bool expanded; /* the node's children are on the stack, or done */
 };
 
@@ -34,8 +35,8 @@ enum { FIRST, LAST };
 static inline uint32_t values_of(const struct row_walk *walk, const struct node *node)
 {
 	if (walk->values_of)
-		return walk->values_of[node->frame];
-	return walk->profile->nr_frame_columns ? node->frame : 0;
+		return walk->values_of[node->frame.nr];
+	return walk->profile->nr_frame_columns ? node->frame.nr : 0;
 }
 
 /* Returns the number of a new row, or NO_NUMBER if out of memory. */
@@ -52,10 +53,10 @@ static uint32_t add_row(struct row_walk *walk, const struct node *node)
 	profile->row[at] = (struct perch_row){
 		.index = (uint32_t)at,
 		.event = perch__context_event(profile, node->context),
-		.numbers = { [ROW_CONTEXT] = node->context.nr, [ROW_FRAME] = node->frame },
+		.numbers = { [ROW_CONTEXT] = node->context.nr, [ROW_FRAME] = node->frame.nr },
 	};
 	if (profile->nr_frame_columns)
-		profile->row[at].frame = profile->frame[node->frame];
+		profile->row[at].frame = profile->frame[node->frame.nr];
 	return (uint32_t)walk->nr_rows++;
 }
 
@@ -93,7 +94,7 @@ static uint32_t get_row(struct row_walk *walk, const struct node *node)
 	return row;
 }
 
-static int push_node(struct row_walk *walk, uint32_t node)
+static int push_node(struct row_walk *walk, struct node_id node)
 {
 	struct row_step *step = PERCH__ARRAY_APPEND(walk->step, walk->nr, walk->capacity);
 
@@ -105,8 +106,8 @@ static int push_node(struct row_walk *walk, uint32_t node)
 
 static int push_children(struct row_walk *walk, const struct node *node)
 {
-	for (uint32_t child = node->first_child; child != NO_NODE;) {
-		const struct node *at = &walk->profile->tree.node[child];
+	for (struct node_id child = node->first_child; child.nr != NO_NUMBER;) {
+		const struct node *at = &walk->profile->tree.node[child.nr];
 
 		if (push_node(walk, child))
 			return -ENOMEM;
@@ -139,14 +140,14 @@ static void add_mode(struct perch_row *row, char cpumode_char, uint64_t self)
  * Adds a node to its row. A function may occur twice in a stack: only its outermost node, which has
  * no other node of the row above it, adds to children.
  */
-static void add_to_row(struct row_walk *walk, struct node *node, uint32_t number)
+static void add_to_row(struct row_walk *walk, struct node *node, struct node_id number)
 {
 	struct row_lists *lists = &walk->profile->lists[node->row];
 	struct perch_row *row = &walk->profile->row[node->row];
 
 	row->self += node->self;
 	row->samples += node->samples;
-	add_mode(row, walk->profile->frame[node->frame].cpumode_char, node->self);
+	add_mode(row, walk->profile->frame[node->frame.nr].cpumode_char, node->self);
 	if (!walk->open[node->row]++) {
 		row->children += node->total;
 		node->next_outermost = lists->outermost;
@@ -173,12 +174,12 @@ static void prefetch_root(const struct row_walk *walk, size_t number)
 
 	if (number + AHEAD >= profile->tree.nr)
 		return;
-	if (later->parent == NO_NODE) {
+	if (later->parent.nr == NO_NUMBER) {
 		__builtin_prefetch(&walk->cached_row[values_of(walk, later)]);
-		if (later->first_child != NO_NODE)
-			__builtin_prefetch(&profile->tree.node[later->first_child]);
+		if (later->first_child.nr != NO_NUMBER)
+			__builtin_prefetch(&profile->tree.node[later->first_child.nr]);
 	}
-	cached = next->parent == NO_NODE ? walk->cached_row[values_of(walk, next)] : NULL;
+	cached = next->parent.nr == NO_NUMBER ? walk->cached_row[values_of(walk, next)] : NULL;
 	if (!cached || !cached[FIRST].row)
 		return;
 	__builtin_prefetch(&profile->row[cached[FIRST].row - 1].self);
@@ -187,13 +188,13 @@ static void prefetch_root(const struct row_walk *walk, size_t number)
 }
 
 /* Adds all stacks of a root to their rows. */
-static int fill_from(struct row_walk *walk, uint32_t root)
+static int fill_from(struct row_walk *walk, struct node_id root)
 {
 	if (push_node(walk, root))
 		return -ENOMEM;
 	while (walk->nr) {
 		struct row_step *step = &walk->step[walk->nr - 1];
-		struct node *node = &walk->profile->tree.node[step->node];
+		struct node *node = &walk->profile->tree.node[step->node.nr];
 
 		if (step->expanded) {
 			walk->open[step->row]--;
@@ -234,7 +235,8 @@ static int number_values(struct row_walk *walk)
 		return -ENOMEM;
 	for (uint32_t frame = 0; frame < profile->frames.nr && !rc; frame++) {
 		for (size_t i = 0; i < tuples.width; i++)
-			values[i] = profile->frame_column[i]->methods->frame_value(profile, frame);
+			values[i] = profile->frame_column[i]->methods->frame_value(
+				profile, (struct frame_id){ frame });
 		walk->values_of[frame] = perch__tuples_add(&tuples, values);
 		if (walk->values_of[frame] == NO_NUMBER)
 			rc = -ENOMEM;
@@ -302,8 +304,8 @@ static int count_samples(struct perch_profile *profile)
 		return -ENOMEM;
 	for (size_t i = profile->tree.nr; i-- > 0;) {
 		profile->samples_below[i] += node[i].samples;
-		if (node[i].parent != NO_NODE)
-			profile->samples_below[node[i].parent] += profile->samples_below[i];
+		if (node[i].parent.nr != NO_NUMBER)
+			profile->samples_below[node[i].parent.nr] += profile->samples_below[i];
 	}
 	return 0;
 }
@@ -322,8 +324,8 @@ int perch__rows_fill(struct perch_profile *profile)
 		rc = count_samples(profile);
 	for (size_t i = 0; i < profile->tree.nr && !rc; i++) {
 		prefetch_root(&walk, i);
-		if (profile->tree.node[i].parent == NO_NODE)
-			rc = fill_from(&walk, i);
+		if (profile->tree.node[i].parent.nr == NO_NUMBER)
+			rc = fill_from(&walk, (struct node_id){ i });
 	}
 	free(walk.step);
 	free(walk.open);

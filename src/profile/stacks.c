@@ -13,14 +13,15 @@ static bool same_stack(const void *items, uint32_t index, const void *key)
 {
 	const struct stack *stack = (const struct stack *)items + index, *wanted = key;
 
-	return stack->parent == wanted->parent && stack->address == wanted->address &&
+	return stack->parent == wanted->parent && stack->address.nr == wanted->address.nr &&
 	       stack->context.nr == wanted->context.nr;
 }
 
 static uint64_t hash_of(const struct stacks *stacks, const struct stack *stack)
 {
 	return perch__hash_pair(stacks->table.seed,
-				(uint64_t)stack->context.nr << 32 | stack->parent, stack->address);
+				(uint64_t)stack->context.nr << 32 | stack->parent,
+				stack->address.nr);
 }
 
 int perch__stacks_reserve(struct stacks *stacks, size_t more)
@@ -64,9 +65,9 @@ static struct stack key_of(const struct stack_group *group, size_t i, size_t lev
 	const struct batch_sample *sample = group->sample[i];
 
 	return (struct stack){
-		.parent = level ? group->at[i] : NO_NODE,
+		.parent = level ? group->at[i] : NO_NUMBER,
 		.context = sample->context,
-		.address = group->address[i][level - sample->shared],
+		.address = { group->address[i][level - sample->shared] },
 	};
 }
 
@@ -137,8 +138,8 @@ void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const str
 	}
 }
 
-int perch__stacks_copy(struct stacks *to, const struct stacks *from, const uint32_t *address,
-		       const struct context_id *context)
+int perch__stacks_copy(struct stacks *to, const struct stacks *from,
+		       const struct address_id *address, const struct context_id *context)
 {
 	uint32_t *number = malloc((from->nr + 1) * sizeof(*number));
 	size_t nr = 0;
@@ -151,7 +152,7 @@ int perch__stacks_copy(struct stacks *to, const struct stacks *from, const uint3
 		const struct stack *stack = &from->stack[i];
 
 		number[i] |= stack->samples > 0;
-		if (number[i] && stack->parent != NO_NODE)
+		if (number[i] && stack->parent != NO_NUMBER)
 			number[stack->parent] = 1;
 		nr += number[i];
 	}
@@ -162,9 +163,9 @@ int perch__stacks_copy(struct stacks *to, const struct stacks *from, const uint3
 
 		if (!number[i])
 			continue;
-		if (stack.parent != NO_NODE)
+		if (stack.parent != NO_NUMBER)
 			stack.parent = number[stack.parent];
-		stack.address = address[stack.address];
+		stack.address = address[stack.address.nr];
 		stack.context = context[stack.context.nr];
 		number[i] = number_of(to, &stack, hash_of(to, &stack));
 	}

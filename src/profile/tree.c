@@ -132,22 +132,22 @@ void perch__tree_reserve(struct tree *tree, size_t nr)
 	tree->capacity = tree->node ? nr : 0;
 }
 
-static uint32_t new_node(struct tree *tree, struct context_id context, uint32_t parent,
-			 uint32_t frame)
+static struct node_id new_node(struct tree *tree, struct context_id context, struct node_id parent,
+			       struct frame_id frame)
 {
-	uint32_t at = tree->nr;
+	struct node_id at = { tree->nr };
 
 	if (PERCH__ARRAY_RESERVE_MAX(tree->node, tree->capacity, tree->nr + 1, PERCH__HASH_MAX))
 		return NO_NODE;
-	tree->node[at] = (struct node){ .parent = parent,
-					.context = context,
-					.frame = frame,
-					.first_child = NO_NODE,
-					.next = NO_NODE };
-	if (parent != NO_NODE) {
-		tree->node[at].next = tree->node[parent].first_child;
-		tree->node[parent].first_child = at;
-		tree->node[parent].nr_children++;
+	tree->node[at.nr] = (struct node){ .parent = parent,
+					   .context = context,
+					   .frame = frame,
+					   .first_child = NO_NODE,
+					   .next = NO_NODE };
+	if (parent.nr != NO_NUMBER) {
+		tree->node[at.nr].next = tree->node[parent.nr].first_child;
+		tree->node[parent.nr].first_child = at;
+		tree->node[parent.nr].nr_children++;
 	}
 	tree->nr++;
 	return at;
@@ -157,14 +157,15 @@ static bool same_node(const void *items, uint32_t index, const void *key)
 {
 	const struct node *node = (const struct node *)items + index, *wanted = key;
 
-	return node->parent == wanted->parent && node->frame == wanted->frame &&
+	return node->parent.nr == wanted->parent.nr && node->frame.nr == wanted->frame.nr &&
 	       node->context.nr == wanted->context.nr;
 }
 
-static uint64_t hash_of(const struct tree *tree, struct context_id context, uint32_t parent,
-			uint32_t frame)
+static uint64_t hash_of(const struct tree *tree, struct context_id context, struct node_id parent,
+			struct frame_id frame)
 {
-	return perch__hash_pair(tree->children.seed, (uint64_t)context.nr << 32 | parent, frame);
+	return perch__hash_pair(tree->children.seed, (uint64_t)context.nr << 32 | parent.nr,
+				frame.nr);
 }
 
 /* Makes space in the hash table for nr nodes more. */
@@ -175,81 +176,81 @@ static bool reserve_hashed(struct tree *tree, size_t nr)
 	return !perch__hash_reserve(&tree->children, tree->children.nr + nr);
 }
 
-static void add_hashed(struct tree *tree, uint32_t at)
+static void add_hashed(struct tree *tree, struct node_id at)
 {
-	const struct node *node = &tree->node[at];
+	const struct node *node = &tree->node[at.nr];
 
 	perch__hash_add(&tree->children, hash_of(tree, node->context, node->parent, node->frame),
-			at);
+			at.nr);
 }
 
 /* Finds the child in the hash table. Adds it if it is new. */
-static uint32_t hashed_child(struct tree *tree, struct context_id context, uint32_t parent,
-			     uint32_t frame)
+static struct node_id hashed_child(struct tree *tree, struct context_id context,
+				   struct node_id parent, struct frame_id frame)
 {
 	const struct node key = { .parent = parent, .context = context, .frame = frame };
-	uint32_t node;
+	struct node_id node;
 
-	node = perch__hash_find(&tree->children, hash_of(tree, context, parent, frame), same_node,
-				tree->node, &key);
-	if (node != PERCH__HASH_NONE)
+	node.nr = perch__hash_find(&tree->children, hash_of(tree, context, parent, frame),
+				   same_node, tree->node, &key);
+	if (node.nr != NO_NUMBER)
 		return node;
 	node = reserve_hashed(tree, 1) ? new_node(tree, context, parent, frame) : NO_NODE;
-	if (node != NO_NODE)
+	if (node.nr != NO_NUMBER)
 		add_hashed(tree, node);
 	return node;
 }
 
 /* True if the children of a node are in the hash table. */
-static bool is_hashed(const struct tree *tree, uint32_t parent)
+static bool is_hashed(const struct tree *tree, struct node_id parent)
 {
-	return parent == NO_NODE || tree->node[parent].nr_children > LISTED;
+	return parent.nr == NO_NUMBER || tree->node[parent.nr].nr_children > LISTED;
 }
 
 /* Adds a child of a node whose children are in its list. */
-static uint32_t add_listed(struct tree *tree, struct context_id context, uint32_t parent,
-			   uint32_t frame)
+static struct node_id add_listed(struct tree *tree, struct context_id context,
+				 struct node_id parent, struct frame_id frame)
 {
-	uint32_t child;
+	struct node_id child;
 
-	if (tree->node[parent].nr_children == LISTED && !reserve_hashed(tree, LISTED + 1))
+	if (tree->node[parent.nr].nr_children == LISTED && !reserve_hashed(tree, LISTED + 1))
 		return NO_NODE;
 	child = new_node(tree, context, parent, frame);
-	if (child == NO_NODE || tree->node[parent].nr_children <= LISTED)
+	if (child.nr == NO_NUMBER || tree->node[parent.nr].nr_children <= LISTED)
 		return child;
 	/* the list is too long now: all children go into the hash table */
-	for (uint32_t each = tree->node[parent].first_child; each != NO_NODE;
-	     each = tree->node[each].next)
+	for (struct node_id each = tree->node[parent.nr].first_child; each.nr != NO_NUMBER;
+	     each = tree->node[each.nr].next)
 		add_hashed(tree, each);
 	return child;
 }
 
-uint32_t perch__tree_child(struct tree *tree, struct context_id context, uint32_t parent,
-			   uint32_t frame)
+struct node_id perch__tree_child(struct tree *tree, struct context_id context,
+				 struct node_id parent, struct frame_id frame)
 {
 	if (is_hashed(tree, parent))
 		return hashed_child(tree, context, parent, frame);
-	for (uint32_t child = tree->node[parent].first_child; child != NO_NODE;
-	     child = tree->node[child].next)
-		if (tree->node[child].frame == frame)
+	for (struct node_id child = tree->node[parent.nr].first_child; child.nr != NO_NUMBER;
+	     child = tree->node[child.nr].next)
+		if (tree->node[child.nr].frame.nr == frame.nr)
 			return child;
 	return add_listed(tree, context, parent, frame);
 }
 
-uint32_t perch__tree_add(struct tree *tree, struct context_id context, uint32_t parent,
-			 uint32_t frame)
+struct node_id perch__tree_add(struct tree *tree, struct context_id context, struct node_id parent,
+			       struct frame_id frame)
 {
 	return is_hashed(tree, parent) ? new_node(tree, context, parent, frame)
 				       : add_listed(tree, context, parent, frame);
 }
 
-void perch__tree_prefetch_child(const struct tree *tree, struct context_id context, uint32_t parent,
-				uint32_t frame)
+void perch__tree_prefetch_child(const struct tree *tree, struct context_id context,
+				struct node_id parent, struct frame_id frame)
 {
 	if (is_hashed(tree, parent))
 		perch__hash_prefetch(&tree->children, hash_of(tree, context, parent, frame));
-	else if (tree->node[parent].first_child != NO_NODE)
-		__builtin_prefetch(&tree->node[tree->node[parent].first_child]);
+	else if (tree->node[parent.nr].first_child.nr != NO_NUMBER)
+		__builtin_prefetch(&tree->node[tree->node[parent.nr].first_child.nr]);
 }
 
 void perch__tree_link(struct tree *tree)
@@ -261,9 +262,9 @@ void perch__tree_link(struct tree *tree)
 
 		node->total += node->self;
 		node->height++;
-		if (node->parent == NO_NODE)
+		if (node->parent.nr == NO_NUMBER)
 			continue;
-		parent = &tree->node[node->parent];
+		parent = &tree->node[node->parent.nr];
 		parent->total += node->total;
 		if (parent->height < node->height)
 			parent->height = node->height;

@@ -12,12 +12,12 @@ static int store_value(uint64_t *value, uint64_t number)
 
 static int from_value(const struct sample *sample, uint64_t *value)
 {
-	return store_value(value, sample->from);
+	return store_value(value, sample->from.nr);
 }
 
 static int to_value(const struct sample *sample, uint64_t *value)
 {
-	return store_value(value, sample->to);
+	return store_value(value, sample->to.nr);
 }
 
 /* ---- ends: the value is a frame, and is shown as in the columns dso, sym and srcline ---- */
@@ -46,9 +46,9 @@ static const char *frame_text(struct perch_profile *profile, const struct cell *
 	return methods->text(profile, &(struct cell){ .row = &row }, buffer, size);
 }
 
-static uint64_t dso_frame(const struct perch_profile *profile, uint32_t frame)
+static uint64_t dso_frame(const struct perch_profile *profile, struct frame_id frame)
 {
-	return profile->frame[frame].dso->index;
+	return profile->frame[frame.nr].dso->index;
 }
 
 static int dso_compare(struct perch_profile *profile, const struct cell *a, const struct cell *b)
@@ -90,12 +90,12 @@ const struct perch_column_methods perch__column_symbol_to = { .value = to_value,
 							      .text = symbol_text };
 
 /* As in perf, addresses in no mapping have one text. */
-static bool is_unmapped(const struct perch_profile *profile, uint32_t frame)
+static bool is_unmapped(const struct perch_profile *profile, struct frame_id frame)
 {
-	return !perch_dso_is(profile->frame[frame].dso, PERCH_DSO_IS_MAPPED);
+	return !perch_dso_is(profile->frame[frame.nr].dso, PERCH_DSO_IS_MAPPED);
 }
 
-static uint64_t line_frame(const struct perch_profile *profile, uint32_t frame)
+static uint64_t line_frame(const struct perch_profile *profile, struct frame_id frame)
 {
 	return is_unmapped(profile, frame) ? 0 : perch__column_srcline.frame_value(profile, frame);
 }
@@ -108,7 +108,7 @@ static int line_compare(struct perch_profile *profile, const struct cell *a, con
 static const char *line_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
 			     size_t size)
 {
-	return is_unmapped(profile, (uint32_t)cell->value)
+	return is_unmapped(profile, (struct frame_id){ (uint32_t)cell->value })
 		       ? "??:0"
 		       : frame_text(profile, cell, buffer, size, &perch__column_srcline);
 }

@@ -8,9 +8,9 @@
 
 /* ---- dso ---- */
 
-static uint64_t dso_value(const struct perch_profile *profile, uint32_t frame)
+static uint64_t dso_value(const struct perch_profile *profile, struct frame_id frame)
 {
-	return profile->frame[frame].dso->index;
+	return profile->frame[frame.nr].dso->index;
 }
 
 static const char *dso_name(struct perch_profile *profile, const struct perch_frame *frame)
@@ -41,9 +41,9 @@ const struct perch_column_methods perch__column_dso = {
 
 /* ---- sym ---- */
 
-uint64_t perch__sym_value(const struct perch_profile *profile, uint32_t frame)
+uint64_t perch__sym_value(const struct perch_profile *profile, struct frame_id frame)
 {
-	return profile->with_lines ? profile->position[frame].function : frame;
+	return profile->with_lines ? profile->position[frame.nr].function : frame.nr;
 }
 
 /* Functions come before addresses without one. */
@@ -144,9 +144,9 @@ static uint64_t symoff_of(const struct perch_profile *profile, const struct cell
 	return profile->position[cell->row->numbers[ROW_FRAME]].symoff;
 }
 
-static uint64_t symoff_value(const struct perch_profile *profile, uint32_t frame)
+static uint64_t symoff_value(const struct perch_profile *profile, struct frame_id frame)
 {
-	const struct position *position = &profile->position[frame];
+	const struct position *position = &profile->position[frame.nr];
 
 	return perch__hash_pair(profile->names_seed, position->function, position->symoff);
 }
@@ -198,14 +198,14 @@ static uint64_t size_of_symbol(const struct perch_symbol *symbol)
 	return symbol ? symbol->end - symbol->start : 0;
 }
 
-static uint64_t dso_size_value(const struct perch_profile *profile, uint32_t frame)
+static uint64_t dso_size_value(const struct perch_profile *profile, struct frame_id frame)
 {
-	return size_of_dso(profile->frame[frame].dso);
+	return size_of_dso(profile->frame[frame.nr].dso);
 }
 
-static uint64_t symbol_size_value(const struct perch_profile *profile, uint32_t frame)
+static uint64_t symbol_size_value(const struct perch_profile *profile, struct frame_id frame)
 {
-	return size_of_symbol(profile->frame[frame].symbol);
+	return size_of_symbol(profile->frame[frame.nr].symbol);
 }
 
 static const char *size_text(uint64_t bytes, char *buffer, size_t size)
@@ -260,9 +260,9 @@ static const char *level_name(char cpumode_char)
 	return "unknown";
 }
 
-static uint64_t level_value(const struct perch_profile *profile, uint32_t frame)
+static uint64_t level_value(const struct perch_profile *profile, struct frame_id frame)
 {
-	return (unsigned char)profile->frame[frame].cpumode_char;
+	return (unsigned char)profile->frame[frame.nr].cpumode_char;
 }
 
 static const char *level_text(struct perch_profile *profile, const struct cell *cell, char *buffer,
@@ -288,9 +288,9 @@ static uint64_t kind_of(const struct perch_frame *frame)
 	return frame->dso ? frame->dso->kind : PERCH_DSO_UNKNOWN;
 }
 
-static uint64_t kind_value(const struct perch_profile *profile, uint32_t frame)
+static uint64_t kind_value(const struct perch_profile *profile, struct frame_id frame)
 {
-	return kind_of(&profile->frame[frame]);
+	return kind_of(&profile->frame[frame.nr]);
 }
 
 static const char *kind_text(struct perch_profile *profile, const struct cell *cell, char *buffer,

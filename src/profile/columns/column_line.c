@@ -4,9 +4,9 @@
 
 #include "profile/internal.h"
 
-static uint64_t position_value(const struct perch_profile *profile, uint32_t frame)
+static uint64_t position_value(const struct perch_profile *profile, struct frame_id frame)
 {
-	const struct position *position = &profile->position[frame];
+	const struct position *position = &profile->position[frame.nr];
 
 	if (position->file)
 		return position->hash;
@@ -78,9 +78,9 @@ const struct perch_column_methods perch__column_srcline = {
 
 /* ---- srcfile ---- */
 
-static uint64_t file_value(const struct perch_profile *profile, uint32_t frame)
+static uint64_t file_value(const struct perch_profile *profile, struct frame_id frame)
 {
-	const char *file = profile->position[frame].file;
+	const char *file = profile->position[frame.nr].file;
 
 	return file ? perch__hash_text(profile->names_seed, file) : 0;
 }
