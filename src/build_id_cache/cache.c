@@ -16,6 +16,7 @@
 #include "base/files/open_file.h"
 #include "base/files/trusted_directory.h"
 #include "base/memory.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MAX_BYTES (4ull << 30) /* of one file */
@@ -66,8 +67,7 @@ int perch_build_id_cache_new(struct perch_build_id_cache **out, const char *dire
 	}
 	perch_build_id_cache_free(cache);
 	if (rc == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the build id cache");
+		return PERCH__NO_MEMORY(err, "for the build id cache");
 	return perch_error_set(err, -rc, PERCH_ERROR_FILE, "there is no build id cache: %s",
 			       rc == -ENOENT ? "HOME is not set" : strerror(-rc));
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MAX_ENTRIES (1u << 20)
@@ -86,8 +87,7 @@ int perch_build_id_cache_list(const struct perch_build_id_cache *cache,
 	*nr = 0;
 	if (rc) {
 		perch_build_id_cache_free_entries(listing.entry, listing.nr);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to list the build id cache %s", cache->path);
+		return PERCH__NO_MEMORY(err, "to list the build id cache %s", cache->path);
 	}
 	if (listing.nr)
 		qsort(listing.entry, listing.nr, sizeof(*listing.entry), compare_ids);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 /* Groups, in the order of the output. */
@@ -93,8 +94,7 @@ int perch_checks_run(struct perch_checks **checks, const struct perch_checks_opt
 		return -EINVAL;
 	}
 	if (!new)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the results");
+		return PERCH__NO_MEMORY(err, "for the results");
 	if (options)
 		new->options = *options;
 	if (!new->options.program)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define ABOVE_LENGTH 9 /* of "r00000012": row, or 'b': branch, and its number */
@@ -77,11 +78,6 @@ static bool has_functions(const struct perch_comparison *comparison)
 	return false;
 }
 
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for call graphs");
-}
-
 int perch__comparison_add_branches(struct perch_comparison *comparison, size_t index,
 				   struct perch_profile *profile, const struct perch_row *row,
 				   uint32_t number, struct perch_error *err)
@@ -92,7 +88,7 @@ int perch__comparison_add_branches(struct perch_comparison *comparison, size_t i
 	int rc = open_branches(comparison);
 
 	if (rc)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for call graphs");
 	rc = perch_profile_call_graph(profile, row, PERCH_CALL_GRAPH_CALLEE, false, 1, &graph, err);
 	if (rc)
 		return rc;
@@ -107,7 +103,7 @@ int perch__comparison_add_branches(struct perch_comparison *comparison, size_t i
 	}
 	free(stack);
 	perch_call_graph_clear(&graph);
-	return rc ? no_memory(err) : 0;
+	return rc ? PERCH__NO_MEMORY(err, "for call graphs") : 0;
 }
 
 /* ---- order ---- */

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a program calls (perch/comparison.h). */
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "internal.h"
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a comparison");
-}
 
 static int check_options(const struct perch_comparison_options *options, struct perch_error *err)
 {
@@ -32,7 +28,7 @@ int perch_comparison_new(struct perch_comparison **comparison,
 		return -EINVAL;
 	new = calloc(1, sizeof(*new));
 	if (!new)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a comparison");
 	new->options = *options;
 	memcpy(new->key, options->keys, options->nr_keys * sizeof(*new->key));
 	new->options.keys = new->key;
@@ -92,7 +88,7 @@ static int add_rows(struct perch_comparison *comparison, size_t index,
 		length = make_texts(comparison, profile, &rows[i], columns, texts);
 		joined = perch__comparison_join(comparison, index, texts, length, &sum);
 		if (joined < 0)
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for a comparison");
 		rc = comparison->options.branches
 			     ? perch__comparison_add_branches(comparison, index, profile, &rows[i],
 							      (uint32_t)joined, err)
@@ -126,7 +122,7 @@ int perch_comparison_add(struct perch_comparison *comparison, size_t index,
 		return rc;
 	texts = malloc(comparison->options.nr_keys * PERCH_CELL_BYTES);
 	if (!texts)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a comparison");
 	rc = add_rows(comparison, index, profile, rows, nr, columns ? columns : comparison->key,
 		      texts, err);
 	free(texts);
@@ -139,7 +135,7 @@ int perch_comparison_sort(struct perch_comparison *comparison, const uint32_t **
 	int64_t sorted = perch__comparison_order(comparison);
 
 	if (sorted < 0 || perch__comparison_sort_branches(comparison))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a comparison");
 	*rows = comparison->sorted;
 	*nr = (size_t)sorted;
 	return 0;

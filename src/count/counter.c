@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/no_memory.h"
 #include "self_monitoring.h"
 
 struct perch_counter {
@@ -99,7 +100,7 @@ static struct perch_counter *make_counter(struct perch_machine *machine, struct 
 	struct perch_counter *counter = calloc(1, sizeof(*counter));
 
 	if (!counter) {
-		perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the counter");
+		PERCH__NO_MEMORY(err, "for the counter");
 		return NULL;
 	}
 	counter->calls = perch_machine_syscalls(machine);

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "group.h"
 
 /* The events must be one group in braces, or single events without braces. */
@@ -26,18 +27,13 @@ static int check_events(const struct perch_events *events, struct perch_error *e
 	return 0;
 }
 
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the group");
-}
-
 static struct perch_group *make_group(const struct perch_target *target,
 				      struct perch_machine *machine, struct perch_error *err)
 {
 	struct perch_group *group = calloc(1, sizeof(*group));
 
 	if (!group) {
-		no_memory(err);
+		PERCH__NO_MEMORY(err, "for the group");
 		return NULL;
 	}
 	group->calls = perch_machine_syscalls(machine);
@@ -57,7 +53,7 @@ static struct perch__opened *make_member(struct perch_group *group, struct perch
 	    !PERCH__ARRAY_RESERVE_BY_NR(group->base, group->nr, 1))
 		member = calloc(1, sizeof(*member));
 	if (!member) {
-		no_memory(err);
+		PERCH__NO_MEMORY(err, "for the group");
 		return NULL;
 	}
 	group->member[group->nr] = member;
@@ -257,7 +253,7 @@ static int start_times(struct perch_group *group, struct perch_error *err)
 		return 0; /* it has times of its own */
 	counts = calloc(group->nr, sizeof(*counts));
 	if (!counts)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the group");
 	rc = perch_group_read(group, counts, group->nr, err);
 	if (rc == -ENODATA)
 		rc = 0; /* a pinned group in error state */
@@ -351,7 +347,7 @@ static int check_order(struct perch_group *group, struct perch_error *err)
 		return 0;
 	counts = calloc(group->nr, sizeof(*counts));
 	if (!counts)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the group");
 	rc = perch_group_read(group, counts, group->nr, err);
 	for (size_t i = 0; !rc && group->read_format & PERCH_FORMAT_ID && i < group->nr; i++)
 		if (!perch_group_id(group, i, &id, NULL) && id != counts[i].id)

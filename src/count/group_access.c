@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/no_memory.h"
 #include "group.h"
 
 int perch__group_check_fork(const struct perch_group *group, struct perch_error *err)
@@ -227,8 +228,7 @@ int perch_group_reset(struct perch_group *group, struct perch_error *err)
 		return rc;
 	counts = calloc(group->nr, sizeof(*counts));
 	if (!counts)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to reset a group");
+		return PERCH__NO_MEMORY(err, "to reset a group");
 	rc = perch_group_read(group, counts, group->nr, err);
 	for (size_t i = 0; !rc && i < group->nr; i++) {
 		group->base[i].enabled_ns += counts[i].enabled_ns;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 /* The kernel refuses members that would make the read of the group larger. */
@@ -84,8 +85,7 @@ int perch__read(const struct perch_syscalls *calls, int fd, uint64_t *words, siz
 static int grow(struct perch__read_buffer *buffer, size_t nr, struct perch_error *err)
 {
 	if (PERCH__ARRAY_RESERVE_MAX(buffer->word, buffer->capacity, nr, nr))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to read a group of events");
+		return PERCH__NO_MEMORY(err, "to read a group of events");
 	return 0;
 }
 

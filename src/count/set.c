@@ -9,6 +9,7 @@
 #include <perch/explain.h>
 
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "open/target.h"
 #include "set.h"
 
@@ -158,11 +159,6 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 /* More descriptors than any system allows. The limit also prevents overflows. */
 #define MAX_DESCRIPTORS (1 << 26)
 
-int perch__set_no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a set of events");
-}
-
 int perch__set_machine(struct perch_set *set, struct perch_machine **machine,
 		       struct perch_error *err)
 {
@@ -238,7 +234,7 @@ static int copy_targets(struct perch_set *set, const struct perch_targets *targe
 		return rc;
 	set->target = calloc(nr, sizeof(*set->target));
 	if (!set->target)
-		return perch__set_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a set of events");
 	for (size_t i = 0; i < targets->nr; i++)
 		if (!is_system_wide(&targets->target[i]))
 			set->target[set->nr_targets++] = targets->target[i];
@@ -283,7 +279,7 @@ static int make_arrays(struct perch_set *set, const struct perch_events *events,
 	set->ended = calloc(set->nr_targets, sizeof(*set->ended));
 	set->fd = malloc(nr * sizeof(*set->fd));
 	if (!set->event || !set->cold || !set->range || !set->ended || !set->fd)
-		return perch__set_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a set of events");
 	set->nr_events = events->nr;
 	for (size_t i = 0; i < nr; i++)
 		set->fd[i] = -1;
@@ -310,7 +306,7 @@ int perch__set_make(struct perch_set **set, const struct perch_events *events,
 		return rc;
 	new_set = calloc(1, sizeof(*new_set));
 	if (!new_set)
-		return perch__set_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a set of events");
 	new_set->machine = machine;
 	new_set->calls = perch_machine_syscalls(machine);
 	new_set->generation = perch__fork_generation();

@@ -88,7 +88,6 @@ int perch__set_map_pages(struct perch_set *set, struct perch_error *err);
  * Needs set->rdpmc_state. */
 bool perch__set_read_pages(struct perch_set *set, const struct perch__group_range *range,
 			   size_t target, struct perch_count *counts);
-int perch__set_no_memory(struct perch_error *err);
 /* Makes a set of these events and targets with nothing open. The caller fills in the events. */
 int perch__set_make(struct perch_set **set, const struct perch_events *events,
 		    const struct perch_targets *targets, struct perch_machine *machine,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/no_memory.h"
 #include "set.h"
 
 static const struct perch__base never_reset;
@@ -239,8 +240,7 @@ int perch_set_reset(struct perch_set *set, struct perch_error *err)
 		if (!rc)
 			rc = update_base(set, counts, err);
 	} else {
-		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				     "no memory to reset the events of a set");
+		rc = PERCH__NO_MEMORY(err, "to reset the events of a set");
 	}
 	free(counts);
 	return rc;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/no_memory.h"
 #include "open/target.h"
 #include "set.h"
 
@@ -102,7 +103,7 @@ static int record_missing_features(struct opening *o, const struct perch_attr *m
 	struct perch_attr before = o->attr;
 
 	if (!cold)
-		return perch__set_no_memory(o->err);
+		return PERCH__NO_MEMORY(o->err, "for a set of events");
 	perch__add_features(&cold->missing_features, missing_features);
 	event_of(o)->missing_features = &cold->missing_features;
 	o->attr = o->last_attr;
@@ -318,7 +319,7 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 		return report_refusal(o, &call, target);
 	cold = perch__set_cold(o->set, o->event);
 	if (!cold)
-		return perch__set_no_memory(o->err);
+		return PERCH__NO_MEMORY(o->err, "for a set of events");
 	event_of(o)->attr = o->last_attr;
 	cold->target = *at;
 	cold->group_fd = leader;
@@ -350,7 +351,7 @@ static int report_no_cpu(struct opening *o)
 	if (may_skip(o)) {
 		cold = perch__set_cold(o->set, o->event);
 		if (!cold)
-			return perch__set_no_memory(o->err);
+			return PERCH__NO_MEMORY(o->err, "for a set of events");
 		err = &cold->reason;
 	}
 	perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU,

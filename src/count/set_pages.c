@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/no_memory.h"
 #include "set.h"
 
 static void set_states(struct perch_set *set, const struct perch__group_range *range, size_t target,
@@ -59,7 +60,7 @@ int perch__set_map_pages(struct perch_set *set, struct perch_error *err)
 	if (with_id)
 		set->id = calloc(nr, sizeof(*set->id));
 	if (!set->rdpmc_state || (with_id && !set->id))
-		return perch__set_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a set of events");
 	for (size_t i = 0; i < set->nr_ranges; i++)
 		for (size_t target = 0; target < set->nr_targets; target++)
 			map_range(set, &set->range[i], target);

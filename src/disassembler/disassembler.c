@@ -26,6 +26,7 @@ bool perch_instruction_ends_run(const struct perch_instruction *instruction)
 #include "base/library.h"
 #include "base/memory.h"
 #include "base/nr.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define TEXT_(number) #number
@@ -106,12 +107,6 @@ static bool load_capstone(void)
 	return ready;
 }
 
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-			       "out of memory for a disassembler");
-}
-
 static const struct capstone_architecture *find_architecture(uint32_t machine)
 {
 	for (size_t i = 0; i < PERCH__NR(architectures); i++)
@@ -136,7 +131,7 @@ int perch_disassembler_new(struct perch_disassembler **result, const struct perc
 	errno = 0;
 	if (!load_capstone()) {
 		if (errno == ENOMEM)
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for a disassembler");
 		perch_error_set(err, ENOENT, PERCH_ERROR_FILE, LIBRARY " cannot be loaded");
 		perch_error_remedy(
 			err, "Install the library capstone (libcapstone" TEXT(CS_API_MAJOR) ")");
@@ -144,7 +139,7 @@ int perch_disassembler_new(struct perch_disassembler **result, const struct perc
 	}
 	new = perch__calloc(1, sizeof(*new));
 	if (!new)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a disassembler");
 	new->code = code;
 	new->architecture = architecture;
 	new->mode = code->wide ? architecture->wide_mode : architecture->mode;
@@ -157,7 +152,7 @@ int perch_disassembler_new(struct perch_disassembler **result, const struct perc
 	if (rc) {
 		free(new);
 		if (rc == CS_ERR_MEM)
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for a disassembler");
 		return perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
 				       "this capstone was built without the architecture %u "
 				       "(e_machine)",
@@ -170,7 +165,7 @@ int perch_disassembler_new(struct perch_disassembler **result, const struct perc
 	new->instruction = library.allocate(new->handle);
 	if (!new->instruction) {
 		perch_disassembler_free(new);
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a disassembler");
 	}
 	*result = new;
 	return 0;

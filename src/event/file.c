@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define FILE_MAX   (1 << 20) /* bytes: more events than a process may open */
@@ -55,8 +56,7 @@ static int read_all(int fd, const char *path, char **text, size_t *size, struct 
 		ssize_t got;
 
 		if (PERCH__ARRAY_RESERVE(*text, capacity, *size + BLOCK_SIZE))
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory to read %s", path);
+			return PERCH__NO_MEMORY(err, "to read %s", path);
 		got = read(fd, *text + *size, capacity - *size - 1);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -164,8 +164,7 @@ static int add_text(struct perch_events *events, const char *path, char *text, s
 	int rc;
 
 	if (!ends)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read %s",
-				       path);
+		return PERCH__NO_MEMORY(err, "to read %s", path);
 	if (strlen(text) != size) {
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX,
 				     "event strings must not contain a zero byte");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/kernel/format_field.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define FORMAT_BYTES (64u << 10)
@@ -180,8 +181,7 @@ static int with_format(const struct perch_event *event, const char *filter,
 		return 0;
 	format = malloc(FORMAT_BYTES);
 	if (!format)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the format of '%s'", tracepoint);
+		return PERCH__NO_MEMORY(err, "for the format of '%s'", tracepoint);
 	if (perch_machine_read(NULL, path, format, FORMAT_BYTES) > 0)
 		rc = function(format, tracepoint, filter, err);
 	free(format);
@@ -299,7 +299,7 @@ static int make_filter(const struct perch_event *event, const char *filter,
 		return rc;
 	*combined = join_filters(event, filter);
 	if (!*combined)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for filters");
+		return PERCH__NO_MEMORY(err, "for filters");
 	if (strlen(*combined) <= PERCH__FILTER_MAX)
 		return 0;
 	return perch_error_set(
@@ -317,7 +317,7 @@ static int set_all(struct perch_events *events, size_t from, const char *filter,
 	int rc = 0;
 
 	if (!combined)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for filters");
+		return PERCH__NO_MEMORY(err, "for filters");
 	for (size_t i = 0; i < nr && !rc; i++) {
 		if (!can_filter(&events->event[from + i].attr, machine))
 			continue;

@@ -7,13 +7,9 @@
 
 #include "base/kernel/dummy_event.h"
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "internal.h"
 #include "export/page/page.h"
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
-}
 
 #define FORMAT(name_, extension_, write_, flags_, ...)                                       \
 	{                                                                                    \
@@ -64,7 +60,7 @@ static int check_format(enum perch_export_format format, struct perch_error *err
 static int open_events(struct perch_export *export, struct perch_error *err)
 {
 	if (perch__export_events_open(export))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "to export");
 	return export->options.event ? perch__export_select(export, export->options.event, err) : 0;
 }
 
@@ -85,7 +81,7 @@ int perch_export_new(struct perch_export **export, struct perch_session *session
 		new->batch = perch__export_batch_new();
 	if (!new || !new->batch) {
 		free(new);
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "to export");
 	}
 	new->session = session;
 	new->format = &formats[format];
@@ -125,7 +121,7 @@ int perch_export_add_record(struct perch_export *export, const struct perch_reco
 
 	if (export->format->markers)
 		rc = perch__markers_add_record(export, record);
-	return rc ? no_memory(err) : 0;
+	return rc ? PERCH__NO_MEMORY(err, "to export") : 0;
 }
 
 int perch_export_add(struct perch_export *export, const struct perch_session_sample *sample,
@@ -137,13 +133,14 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 
 	if (export->options.event && !markers && !export->event[event].selected) {
 		export->stats.other++;
-		return perch__export_batch_skip(export, sample) ? no_memory(err) : 0;
+		return perch__export_batch_skip(export, sample) ? PERCH__NO_MEMORY(err, "to export")
+								: 0;
 	}
 	rc = perch__collect_add(export, sample, &thread);
 	if (!rc && markers && sample->event->attr.type == PERCH_TYPE_TRACEPOINT)
 		rc = perch__markers_add_sample(export, sample, thread);
 	if (rc)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "to export");
 	export->event[export->event[event].leader].samples++;
 	export->stats.samples++;
 	return 0;
@@ -180,7 +177,7 @@ int perch_export_write(struct perch_export *export, FILE *out, struct perch_erro
 
 	if (perch__export_batch_flush(export) ||
 	    (export->options.old && perch__export_batch_flush(export->options.old)))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "to export");
 	choose_event(export);
 	if (export->options.old)
 		choose_event(export->options.old);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 struct name_node {
@@ -272,6 +273,6 @@ int perch__export_folded(struct perch_export *export, FILE *out, struct perch_er
 	perch__hash_clear(&folded.nodes);
 	perch__export_texts_clear(&folded.texts);
 	if (rc)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+		return PERCH__NO_MEMORY(err, "to export");
 	return 0;
 }

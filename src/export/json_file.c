@@ -2,6 +2,7 @@
 /* What the formats in JSON share. */
 #include <errno.h>
 
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define NS_PER_MS 1000000u
@@ -22,7 +23,7 @@ int perch__json_file_close(struct json_file *file, int rc, struct perch_error *e
 	}
 	perch__output_close(&file->out);
 	if (rc == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+		return PERCH__NO_MEMORY(err, "to export");
 	if (file->out.error)
 		return perch__export_cannot_write(file->out.error, err);
 	return rc;

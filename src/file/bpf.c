@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/kernel/bpf.h"
+#include "base/no_memory.h"
 #include "writer.h"
 
 enum {
@@ -80,8 +81,7 @@ static int add_data(struct bpf_writer *to, enum perch_feature feature, const voi
 	if (bytes->failed) {
 		perch__bytes_free(bytes);
 		writer->header.features[0] &= ~(1ull << feature);
-		return perch_error_set(to->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for BPF programs");
+		return PERCH__NO_MEMORY(to->err, "for BPF programs");
 	}
 	memcpy(bytes->data, &nr, sizeof(nr));
 	writer->header.features[0] |= 1ull << feature;

@@ -7,6 +7,7 @@
 #ifdef PERCH_HAVE_ZSTD
 #include <zstd.h>
 #endif
+#include "base/no_memory.h"
 #include "writer.h"
 
 /* Input of a compressed record. Also what cannot be compressed fits a record. */
@@ -42,11 +43,6 @@ struct perch__compressor {
 	uint64_t input; /* bytes that the file has */
 	bool broken;	/* the file lacks a part of the stream, so it cannot go on */
 };
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to compress records");
-}
 
 static int zstd_failed(size_t code, struct perch_error *err)
 {
@@ -110,7 +106,7 @@ static int add_record(struct perch__compressor *compressor, struct perch__positi
 
 	if (!record ||
 	    PERCH__ARRAY_RESERVE(compressor->bytes, compressor->capacity, start + MOST_RECORD))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "to compress records");
 	out.dst = compressor->bytes + start + head;
 	rc = compress_input(compressor, from, size, &out, err);
 	if (rc)
@@ -187,12 +183,12 @@ int perch__compressor_new(struct perch__compressor **result, int level, uint32_t
 
 	*result = NULL;
 	if (!compressor)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "to compress records");
 	compressor->type = type;
 	compressor->zstd = ZSTD_createCCtx();
 	if (!compressor->zstd) {
 		perch__compressor_free(compressor);
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "to compress records");
 	}
 	rc = ZSTD_CCtx_setParameter(compressor->zstd, ZSTD_c_compressionLevel, level);
 	if (ZSTD_isError(rc)) {

@@ -5,6 +5,7 @@
  */
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define HEADER_BYTES 8u
@@ -124,8 +125,7 @@ static int decompress_record(struct perch_reader *reader, struct perch__cursor *
 	}
 	cursor->decompressing = true;
 	if (!rc && !add_compressed(reader, cursor, offset))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to decompress records");
+		return PERCH__NO_MEMORY(err, "to decompress records");
 	return rc;
 }
 

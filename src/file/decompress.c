@@ -7,6 +7,7 @@
 #ifdef PERCH_HAVE_ZSTD
 #include <zstd.h>
 #endif
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define HEADER_BYTES   8u
@@ -142,8 +143,7 @@ int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16
 		return decompressor->error;
 	rc = decompressor ? decompress_frames(reader, decompressor, &in, end) : -ENOMEM;
 	if (rc == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to decompress records");
+		return PERCH__NO_MEMORY(err, "to decompress records");
 	return rc;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Header features: finds their sections, and parses the ones with public functions. */
+#include "base/no_memory.h"
 #include "internal.h"
 
 /* ---- finding sections ---- */
@@ -63,12 +64,6 @@ int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 
 /* ---- parsing ---- */
 
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-			       "no memory for the file's header");
-}
-
 static int parse_texts(struct perch_reader *reader, struct perch_error *err)
 {
 	static const enum perch_feature texts[] = {
@@ -85,7 +80,7 @@ static int parse_texts(struct perch_reader *reader, struct perch_error *err)
 			continue;
 		reader->text[texts[i]] = perch__reader_strndup(reader, text, length);
 		if (!reader->text[texts[i]])
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for the file's header");
 	}
 	return 0;
 }
@@ -102,12 +97,12 @@ static int parse_command_line(struct perch_reader *reader, struct perch_error *e
 		return 0;
 	reader->arguments = perch__reader_alloc(reader, (nr + 1ul) * sizeof(*reader->arguments));
 	if (!reader->arguments)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the file's header");
 	while (reader->nr_arguments < nr && perch__take_text(&view, &text, &length)) {
 		const char *argument = perch__reader_strndup(reader, text, length);
 
 		if (!argument)
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for the file's header");
 		reader->arguments[reader->nr_arguments++] = argument;
 	}
 	return 0;
@@ -136,7 +131,7 @@ static int parse_event_names(struct perch_reader *reader, struct perch_error *er
 		view.left -= nr_ids * sizeof(uint64_t);
 		reader->events[i].name = perch__reader_strndup(reader, text, length);
 		if (!reader->events[i].name)
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for the file's header");
 	}
 	return 0;
 }
@@ -194,7 +189,7 @@ static int name_unnamed_events(struct perch_reader *reader, struct perch_error *
 			return rc;
 		event->name = perch__reader_strndup(reader, name, strlen(name));
 		if (!event->name)
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for the file's header");
 	}
 	return 0;
 }
@@ -226,7 +221,7 @@ int perch__add_build_id(struct perch_reader *reader, const uint8_t *bytes, size_
 					reader->build_ids_capacity)
 		  : NULL;
 	if (!id)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the file's header");
 	id->misc = record.misc & PERCH_MISC_CPUMODE_MASK;
 	id->size = id_size;
 	id->path = path;

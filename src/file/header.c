@@ -3,6 +3,7 @@
  * Reads the header and the attrs of a file. Each offset and size is checked against the size of the
  * file.
  */
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MAX_EVENTS 65535u
@@ -56,9 +57,8 @@ int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t att
 	if (nr_ids) {
 		copy = perch__reader_alloc(reader, nr_ids * sizeof(*copy));
 		if (!copy)
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory for %llu event ids",
-					       (unsigned long long)nr_ids);
+			return PERCH__NO_MEMORY(err, "for %llu event ids",
+						(unsigned long long)nr_ids);
 		for (uint64_t i = 0; i < nr_ids; i++)
 			copy[i] = perch__file_u64(reader, ids + i * sizeof(*copy));
 	}
@@ -101,8 +101,7 @@ static int read_attrs(struct perch_reader *reader, struct perch_error *err)
 	reader->events_capacity = nr;
 	reader->events = perch__reader_alloc(reader, nr * sizeof(*reader->events));
 	if (!reader->events)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for %llu events", (unsigned long long)nr);
+		return PERCH__NO_MEMORY(err, "for %llu events", (unsigned long long)nr);
 	for (uint64_t i = 0; i < nr; i++) {
 		const uint8_t *entry = reader->file + header->attrs.offset + i * header->attr_size;
 		int rc = read_attr(reader, entry, &ids_left, err);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/files/compressed_file.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MAX_PARTS 16384u /* files of a directory: a process can have about 65,000 mappings */
@@ -42,9 +43,8 @@ static int read_copy(struct perch_reader *reader, int fd, uint8_t *address, uint
 
 	if (mmap(address, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
 		 -1, 0) == MAP_FAILED)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the %llu bytes of the file",
-				       (unsigned long long)*size);
+		return PERCH__NO_MEMORY(err, "for the %llu bytes of the file",
+					(unsigned long long)*size);
 	reader->copied = true;
 	while (have < *size) {
 		ssize_t got = pread(fd, address + have, *size - have, have);
@@ -103,8 +103,7 @@ static int load_plain(struct perch_reader *reader, int fd, const struct stat *st
 	reader->modified = status->st_mtim;
 	reader->range = perch__reader_alloc(reader, sizeof(*reader->range));
 	if (!reader->range)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to read a file");
+		return PERCH__NO_MEMORY(err, "to read a file");
 	reader->nr_ranges = 1;
 	if (!reader->size)
 		return 0;
@@ -199,8 +198,7 @@ static int add_part(struct load_parts *parts, unsigned long number, struct perch
 				       "the directory has more than %u files", MAX_PARTS);
 	part = PERCH__ARRAY_APPEND(parts->part, parts->nr, parts->capacity);
 	if (!part)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the files of the directory");
+		return PERCH__NO_MEMORY(err, "for the files of the directory");
 	part->number = number;
 	return 0;
 }
@@ -314,8 +312,7 @@ static int load_parts(struct perch_reader *reader, int directory, int header,
 		return rc;
 	reader->range = perch__reader_alloc(reader, (parts->nr + 1) * sizeof(*reader->range));
 	if (!reader->range)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the files of the directory");
+		return PERCH__NO_MEMORY(err, "for the files of the directory");
 	reader->nr_ranges = 1;
 	if (parts->nr)
 		reader->missing_files = parts->part[parts->nr - 1].number + 1 - parts->nr;

@@ -14,6 +14,7 @@
  * record of the round before, so the index has the records of some rounds only: a batch. A file
  * without FINISHED_ROUND is one batch. All files of a directory together are one batch, too.
  */
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MIN_RUN	 24u
@@ -332,9 +333,7 @@ static int next_batch(struct perch_reader *reader, struct perch_error *err)
 	if (!rc)
 		rc = sort_batch(reader);
 	sorted->whole = sorted->whole && sorted->ended;
-	return rc == -ENOMEM ? perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory to sort the records by time")
-			     : rc;
+	return rc == -ENOMEM ? PERCH__NO_MEMORY(err, "to sort the records by time") : rc;
 }
 
 int perch__sorted_next(struct perch_reader *reader, uint64_t *offset, struct perch_error *err)

@@ -3,6 +3,7 @@
  * Reads a piped recording (`perf record -o -`) that is in a file. Attrs and features are records
  * among the others, at any position, so all records are searched once.
  */
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MAX_EVENTS 65535u
@@ -134,9 +135,7 @@ static int read_update(struct perch_reader *reader, const uint8_t *record, uint1
 	if (!event || event->name)
 		return 0;
 	event->name = perch__reader_strndup(reader, name, strnlen(name, size - PERCH__UPDATE_HEAD));
-	return event->name ? 0
-			   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					     "no memory for an event's name");
+	return event->name ? 0 : PERCH__NO_MEMORY(err, "for an event's name");
 }
 
 static int read_record(struct perch_reader *reader, uint32_t type, const uint8_t *record,
@@ -184,8 +183,7 @@ int perch__read_pipe(struct perch_reader *reader, struct perch_error *err)
 	reader->events_capacity = nr;
 	reader->events = perch__reader_alloc(reader, nr * sizeof(*reader->events));
 	if (!reader->events)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for %zu events", nr);
+		return PERCH__NO_MEMORY(err, "for %zu events", nr);
 	rc = for_each_header_record(reader, read_record, err);
 	return rc ? rc : perch__parse_features(reader, err);
 }

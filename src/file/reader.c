@@ -4,6 +4,7 @@
  * trusted, and its size is the one at the time it was opened.
  */
 #include <unistd.h>
+#include "base/no_memory.h"
 #include "internal.h"
 #include "record/group_decoder.h"
 
@@ -30,8 +31,7 @@ static int make_decoder(struct perch_reader *reader, struct perch_error *err)
 		rc = perch__group_decoder_new(&reader->decoder, events, leader, reader->nr_events,
 					      perch_reader_byte_order(reader), err);
 	else
-		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				     "no memory for its events");
+		rc = PERCH__NO_MEMORY(err, "for its events");
 	free(events);
 	free(leader);
 	return rc;
@@ -96,15 +96,13 @@ static int new_reader(struct perch_reader **result, const char *path, int fd,
 				       "invalid order of records: %d", (int)order);
 	reader = calloc(1, sizeof(*reader));
 	if (!reader)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to read a file");
+		return PERCH__NO_MEMORY(err, "to read a file");
 	reader->order = order;
 	reader->sorted.batch = PERCH__BATCH_RECORDS;
 	reader->fd = fd;
 	reader->path = path ? strdup(path) : NULL;
 	rc = reader->path || !path ? open_file(reader, err)
-				   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-						     "no memory to read a file");
+				   : PERCH__NO_MEMORY(err, "to read a file");
 	if (rc)
 		perch_reader_close(reader);
 	else
@@ -262,8 +260,7 @@ static int next_record(struct perch_reader *reader, struct perch_record *record,
 			aligned_record(reader, perch__record_at(reader, offset), available);
 
 		if (!bytes)
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory for a record");
+			return PERCH__NO_MEMORY(err, "for a record");
 		if (available > PERCH__MOST_RECORD)
 			available = PERCH__MOST_RECORD;
 		rc = perch_decoder_decode(reader->decoder, bytes, available, record,

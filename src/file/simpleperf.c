@@ -10,15 +10,10 @@
  * value\0 ...; event_type_info: a line "NAME,TYPE,CONFIG" for each event
  */
 #include <stdlib.h>
+#include "base/no_memory.h"
 #include "internal.h"
 
 enum { OFFSET_OF_ELF = 6, OFFSET_OF_MODULE = 7 };
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-			       "no memory for the functions of the file");
-}
 
 /* Takes a text up to its NUL. */
 static bool take_string(struct perch__view *view, struct perch__view *text)
@@ -248,14 +243,14 @@ static int parse_files(struct perch_reader *reader, struct perch__view view,
 	reader->recorded_file =
 		perch__reader_alloc(reader, (nr + 1) * sizeof(*reader->recorded_file));
 	if (!reader->recorded_file)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the functions of the file");
 	while (nr-- && perch__take_u32(&view, &size)) {
 		struct perch_recorded_file file = { .offset = UINT64_MAX };
 		struct perch__view part = { view.at, size, view.swapped };
 		int rc = parse(reader, part, &file);
 
 		if (rc == -ENOMEM)
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for the functions of the file");
 		if (rc) /* the functions before the damage are right */
 			reader->damaged_functions = true;
 		if (file.path)
@@ -311,7 +306,7 @@ static int name_events(struct perch_reader *reader, char *line, struct perch_err
 			continue;
 		event->name = perch__reader_strndup(reader, line, strlen(line));
 		if (!event->name)
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for the functions of the file");
 	}
 	return 0;
 }
@@ -328,7 +323,7 @@ int perch__parse_meta_info(struct perch_reader *reader, struct perch_error *err)
 			continue;
 		text = strndup((const char *)value.at, value.left);
 		if (!text)
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for the functions of the file");
 		for (char *line = strtok_r(text, "\n", &save); line && !rc;
 		     line = strtok_r(NULL, "\n", &save))
 			rc = name_events(reader, line, err);

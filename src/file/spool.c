@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/files/compressed_file.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define CHUNK	    (256u << 10)
@@ -201,8 +202,7 @@ int perch__spool(int from, struct perch_error *err)
 		return cannot_create(-file, err);
 	bytes = malloc(CHUNK);
 	rc = bytes ? copy_pipe(from, file, bytes, err)
-		   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				     "no memory to read piped input");
+		   : PERCH__NO_MEMORY(err, "to read piped input");
 	free(bytes);
 	if (!rc)
 		return file;

@@ -12,6 +12,7 @@
  * What follows is not needed. Numbers have the byte order that `endian` says.
  */
 #include "base/kernel/format_field.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MAGIC	    "\x17\x08\x44tracing"
@@ -195,8 +196,7 @@ void perch__free_tracepoints(struct perch_reader *reader)
 static int read_once(struct perch_reader *reader, struct perch_error *err)
 {
 	if (!reader->has_tracepoints && read_tracing_data(reader))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the formats of tracepoints");
+		return PERCH__NO_MEMORY(err, "for the formats of tracepoints");
 	reader->has_tracepoints = true;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/no_memory.h"
 #include "writer.h"
 
 #define COMPRESSION_MEMORY (128u << 10)
@@ -170,7 +171,7 @@ static int create_file(struct perch_writer *writer, const char *path, struct per
 		return 0;
 	undo_create(writer);
 	move_back(old, path);
-	return perch__writer_no_memory(err);
+	return PERCH__NO_MEMORY(err, "to write a perf.data file");
 }
 
 int perch__writer_set_start(struct perch_writer *writer, uint32_t clock, uint64_t wall,
@@ -210,7 +211,7 @@ static int write_start(struct perch_writer *writer, struct perch_error *err)
 	writer->header.data.offset = bytes.size;
 	if (bytes.failed) {
 		perch__bytes_free(&bytes);
-		return perch__writer_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to write a perf.data file");
 	}
 	memcpy(bytes.data, &writer->header, sizeof(writer->header));
 	rc = write_all(writer, bytes.data, bytes.size, 0, err);
@@ -267,7 +268,7 @@ int perch__writer_set_feature(struct perch_writer *writer, enum perch_feature fe
 {
 	if (bytes->failed) {
 		perch__bytes_free(bytes);
-		return perch__writer_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to write a perf.data file");
 	}
 	perch__bytes_free(&writer->feature[feature]);
 	writer->feature[feature] = *bytes;
@@ -324,7 +325,7 @@ int perch_writer_add_build_id(struct perch_writer *writer, uint16_t misc, const 
 	if (bytes->failed) {
 		perch__bytes_free(bytes);
 		writer->header.features[0] &= ~(1ull << PERCH_FEATURE_BUILD_ID);
-		return perch__writer_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to write a perf.data file");
 	}
 	writer->header.features[0] |= 1ull << PERCH_FEATURE_BUILD_ID;
 	return 0;
@@ -358,7 +359,7 @@ static int write_features(struct perch_writer *writer, uint64_t at, uint64_t *en
 		if (has_feature(writer, i))
 			perch__bytes_put(&bytes, writer->feature[i].data, writer->feature[i].size);
 	}
-	rc = bytes.failed ? perch__writer_no_memory(err)
+	rc = bytes.failed ? PERCH__NO_MEMORY(err, "to write a perf.data file")
 			  : write_all(writer, bytes.data, bytes.size, at, err);
 	*end = at + bytes.size;
 	perch__bytes_free(&bytes);

@@ -111,6 +111,5 @@ int perch__writer_set_start(struct perch_writer *writer, uint32_t clock, uint64_
 /* Sets the error of a failed write. Returns -errnum. */
 int perch__writer_failed(struct perch_writer *writer, int errnum, struct perch_error *err);
 /* Returns -ENOMEM. */
-int perch__writer_no_memory(struct perch_error *err);
 
 #endif

@@ -2,6 +2,7 @@
 /* What the writers of files and of pipes share: buffers, errors, and the events. */
 #include <unistd.h>
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "writer.h"
 
 #define ATTR_SIZE_USUAL 128u /* PERF_ATTR_SIZE_VER7: perf 6.1 and later read it */
@@ -65,12 +66,6 @@ void perch__bytes_free(struct perch__bytes *bytes)
 
 /* ---- errors ---- */
 
-int perch__writer_no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-			       "no memory to write a perf.data file");
-}
-
 int perch__writer_failed(struct perch_writer *writer, int errnum, struct perch_error *err)
 {
 	writer->failed = true;
@@ -128,13 +123,13 @@ static int copy_events(struct perch_writer *writer, const struct perch_file_even
 {
 	writer->events = calloc(nr, sizeof(*writer->events));
 	if (!writer->events)
-		return perch__writer_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to write a perf.data file");
 	for (; writer->nr_events < nr; writer->nr_events++) {
 		struct perch_file_event *to = &writer->events[writer->nr_events];
 
 		if (copy_event(to, &events[writer->nr_events])) {
 			free((char *)to->name);
-			return perch__writer_no_memory(err);
+			return PERCH__NO_MEMORY(err, "to write a perf.data file");
 		}
 	}
 	return 0;
@@ -174,13 +169,14 @@ int perch__writer_new(struct perch_writer **result, const char *path,
 	}
 	writer = calloc(1, sizeof(*writer));
 	if (!writer)
-		return perch__writer_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to write a perf.data file");
 	writer->fd = -1;
 	writer->header.magic = PERCH__MAGIC;
 	writer->header.size = sizeof(writer->header);
 	writer->header.attr_size = attr_size_needed(events, nr) + sizeof(struct perch__section);
 	writer->path = strdup(path);
-	rc = writer->path ? copy_events(writer, events, nr, err) : perch__writer_no_memory(err);
+	rc = writer->path ? copy_events(writer, events, nr, err)
+			  : PERCH__NO_MEMORY(err, "to write a perf.data file");
 	if (rc)
 		perch__writer_free(writer);
 	else

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/no_memory.h"
 #include "writer.h"
 
 static bool is_file_of_recording(const char *name)
@@ -113,7 +114,7 @@ int perch_writer_open_part(struct perch_writer **result, struct perch_writer *wh
 		part->path = malloc(size);
 	if (!part || !part->path) {
 		free(part);
-		return perch__writer_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to write a perf.data file");
 	}
 	part->whole = whole;
 	snprintf(part->path, size, "%s/data.%zu", whole->path, whole->nr_parts);

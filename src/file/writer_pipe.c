@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "base/no_memory.h"
 #include "writer.h"
 
 #define FEATURE_HEAD (sizeof(struct perch_record_header) + sizeof(uint64_t))
@@ -53,7 +54,7 @@ static int write_bytes(struct perch_writer *writer, const void *bytes, size_t si
 static int write_buffer(struct perch_writer *writer, struct perch__bytes *bytes,
 			struct perch_error *err)
 {
-	int rc = bytes->failed ? perch__writer_no_memory(err)
+	int rc = bytes->failed ? PERCH__NO_MEMORY(err, "to write a perf.data file")
 			       : write_bytes(writer, bytes->data, bytes->size, err);
 
 	perch__bytes_free(bytes);

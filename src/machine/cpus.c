@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MAX_CPUS 65536
@@ -74,8 +75,7 @@ int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_err
 			return refuse_list(cpus, text, at, err);
 		if (add_range(cpus, first, last)) {
 			perch_cpus_clear(cpus);
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "out of memory for a list of CPUs");
+			return PERCH__NO_MEMORY(err, "for a list of CPUs");
 		}
 		at = end;
 		if (!*at)
@@ -261,8 +261,7 @@ static int read_pmus(struct perch_machine *machine, struct perch_error *err)
 			perch_cpus_clear(&pmu.cpus);
 			closedir(directory);
 			clear_pmus(machine); /* the next call reads the whole list again */
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "out of memory for the list of PMUs");
+			return PERCH__NO_MEMORY(err, "for the list of PMUs");
 		}
 		machine->pmu[machine->nr_pmus++] = pmu;
 	}

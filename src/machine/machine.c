@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/no_memory.h"
 #include "internal.h"
 
 int perch_machine_new(struct perch_machine **result, const char *root,
@@ -26,8 +27,7 @@ int perch_machine_new(struct perch_machine **result, const char *root,
 				       "the root of the machine is too long: %zu bytes", length);
 	machine = calloc(1, sizeof(*machine));
 	if (!machine)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "out of memory for a machine");
+		return PERCH__NO_MEMORY(err, "for a machine");
 	if (length)
 		memcpy(machine->root, root, length);
 	machine->calls = calls ? calls : &perch_kernel_syscalls;

@@ -15,6 +15,7 @@
 
 #include "base/array.h"
 #include "base/kernel/format_field.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 struct listed_tracepoint {
@@ -224,8 +225,7 @@ static int not_found(const struct perch_machine *machine, const struct tracepoin
 	if (all->error == -EACCES)
 		return perch_machine_tracefs_error(machine, err);
 	if (all->error == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the names of tracepoints");
+		return PERCH__NO_MEMORY(err, "for the names of tracepoints");
 	if (all->error)
 		return perch_error_set(err, -all->error, PERCH_ERROR_FILE, "cannot read %s: %s",
 				       events, strerror(-all->error));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 /* The CPUs to use. */
@@ -76,8 +77,7 @@ int perch_targets_add_cpus(struct perch_targets *targets, const struct perch_cpu
 static int add_cgroup_fd(struct perch_targets *targets, int fd, struct perch_error *err)
 {
 	if (PERCH__ARRAY_RESERVE_BY_NR(targets->cgroup, targets->nr_cgroups, 1))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a list of targets");
+		return PERCH__NO_MEMORY(err, "for a list of targets");
 	targets->cgroup[targets->nr_cgroups++] = fd;
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MAX_ROUNDS 32 /* of reading a task directory that keeps growing */
@@ -23,8 +24,7 @@ int perch__targets_reserve(struct perch_targets *targets, size_t more, struct pe
 		return -EINVAL;
 	if (more > SIZE_MAX - targets->nr ||
 	    PERCH__ARRAY_RESERVE(targets->target, capacity, targets->nr + more))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a list of targets");
+		return PERCH__NO_MEMORY(err, "for a list of targets");
 	return 0;
 }
 
@@ -120,8 +120,7 @@ static int list_threads(struct threads *threads, const char *path)
 static int thread_error(pid_t pid, const char *what, int error, struct perch_error *err)
 {
 	if (error == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a list of threads");
+		return PERCH__NO_MEMORY(err, "for a list of threads");
 	if (error != -ENOENT && error != -ESRCH)
 		return perch_error_set(err, -error, PERCH_ERROR_FILE,
 				       "cannot list the threads of process %d: %s", (int)pid,

@@ -5,6 +5,7 @@
 
 #include "base/kernel/recorded_process.h"
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 enum { CHECK_INTERVAL = 5 }; /* milliseconds between two looks at the files */
@@ -19,8 +20,7 @@ int perch_processes_use_jitdump(struct perch_processes *processes,
 	if (PERCH__CHECK_RESERVED(options, "perch_jitdump_options", err))
 		return -EINVAL;
 	if (options && options->root && !(root = strdup(options->root)))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for jitdump files");
+		return PERCH__NO_MEMORY(err, "for jitdump files");
 	free(jitdumps->root);
 	jitdumps->root = root;
 	jitdumps->options = options ? *options : (struct perch_jitdump_options){ 0 };

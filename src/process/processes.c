@@ -4,6 +4,7 @@
 #include <perch/file.h>
 
 #include "base/kernel/process_owner.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 int perch_processes_new(struct perch_processes **result, struct perch_error *err)
@@ -21,8 +22,7 @@ int perch_processes_new(struct perch_processes **result, struct perch_error *err
 	}
 	if (!processes || !processes->kernel || !processes->unknown || !processes->kernel_dso) {
 		perch_processes_free(processes);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for address spaces");
+		return PERCH__NO_MEMORY(err, "for address spaces");
 	}
 	*result = processes;
 	return 0;

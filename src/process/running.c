@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes that already run: applies records of perch/synthesize.h. */
 #include <perch/synthesize.h>
+#include "base/no_memory.h"
 #include "internal.h"
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for address spaces");
-}
 
 /*
  * The mappings of a process follow each other. They are all that it has, so the first one replaces
@@ -51,7 +47,7 @@ int perch_processes_apply_synthesized(void *context, const void *records, size_t
 			return rc;
 		if (replace_mappings(processes, &record) ||
 		    perch_processes_apply(processes, &record))
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for address spaces");
 		done += record.size;
 	}
 	return 0;

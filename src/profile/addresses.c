@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The distinct addresses of a recording, and the call chains that have them. */
+#include "base/no_memory.h"
 #include "internal.h"
 
 void perch__matcher_clear(struct matcher *matcher)
@@ -22,8 +23,7 @@ int perch_addresses_new(struct perch_addresses **result, struct perch_processes 
 	struct perch_addresses *addresses = calloc(1, sizeof(*addresses));
 
 	if (!addresses)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for addresses");
+		return PERCH__NO_MEMORY(err, "for addresses");
 	addresses->processes = processes;
 	addresses->symbols = symbols;
 	*result = addresses;

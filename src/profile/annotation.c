@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/hash_table.h"
+#include "base/no_memory.h"
 
 /* The samples of an event at an address of a DSO. */
 struct address_count {
@@ -32,11 +33,6 @@ struct perch_annotation {
 	struct perch_annotated_function *sorted;
 };
 
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the annotation");
-}
-
 static int is_finished(struct perch_error *err)
 {
 	return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
@@ -50,7 +46,7 @@ int perch_annotation_new(struct perch_annotation **result, struct perch_processe
 
 	*result = annotation;
 	if (!annotation)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the annotation");
 	annotation->processes = processes;
 	annotation->symbols = symbols;
 	annotation->by_address.seed = perch__hash_seed(annotation);
@@ -117,7 +113,7 @@ int perch_annotation_add(struct perch_annotation *annotation, const struct perch
 					record->sample.tid);
 	if (!thread || PERCH__ARRAY_RESERVE_ZEROED(annotation->total, annotation->nr_totals,
 						   (size_t)record->event + 1))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the annotation");
 	perch_processes_resolve(annotation->processes, thread,
 				record->misc & PERCH_MISC_CPUMODE_MASK, record->sample.ip,
 				&location);
@@ -125,7 +121,7 @@ int perch_annotation_add(struct perch_annotation *annotation, const struct perch
 	wanted.offset = location.offset;
 	count = get_count(annotation, &wanted);
 	if (!count)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the annotation");
 	count->samples++;
 	count->period += record->sample.period;
 	annotation->total[record->event].samples++;
@@ -139,7 +135,7 @@ int perch_annotation_merge(struct perch_annotation *annotation,
 	if (annotation->sorted || other->sorted)
 		return is_finished(err);
 	if (PERCH__ARRAY_RESERVE_ZEROED(annotation->total, annotation->nr_totals, other->nr_totals))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the annotation");
 	for (size_t i = 0; i < other->nr_totals; i++) {
 		annotation->total[i].samples += other->total[i].samples;
 		annotation->total[i].period += other->total[i].period;
@@ -150,7 +146,7 @@ int perch_annotation_merge(struct perch_annotation *annotation,
 		wanted.samples = wanted.period = 0;
 		count = get_count(annotation, &wanted);
 		if (!count)
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for the annotation");
 		count->samples += other->count[i].samples;
 		count->period += other->count[i].period;
 	}
@@ -220,15 +216,15 @@ int perch_annotation_finish(struct perch_annotation *annotation, struct perch_er
 		      compare_counts);
 	annotation->point = calloc(annotation->nr_counts + 1, sizeof(*annotation->point));
 	if (!annotation->point)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the annotation");
 	for (size_t i = 0; i < annotation->nr_counts && annotation->count[i].symbol; i++)
 		if (add_point(annotation, &annotation->count[i], i))
-			return no_memory(err);
+			return PERCH__NO_MEMORY(err, "for the annotation");
 	free(annotation->count);
 	annotation->count = NULL;
 	annotation->nr_counts = annotation->counts_capacity = 0;
 	annotation->sorted = calloc(annotation->nr_functions + 1, sizeof(*annotation->sorted));
-	return annotation->sorted ? 0 : no_memory(err);
+	return annotation->sorted ? 0 : PERCH__NO_MEMORY(err, "for the annotation");
 }
 
 void perch_annotation_get_total(const struct perch_annotation *annotation, unsigned event,
@@ -260,7 +256,7 @@ int perch_annotation_functions(struct perch_annotation *annotation, unsigned eve
 	*functions = annotation->sorted;
 	*nr = 0;
 	if (!annotation->sorted)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the annotation");
 	for (size_t i = 0; i < annotation->nr_functions; i++) {
 		struct perch_annotated_function *copy = &annotation->sorted[*nr];
 

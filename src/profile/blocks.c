@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/hash_table.h"
+#include "base/no_memory.h"
 
 struct block {
 	uint32_t event, last; /* last: number of the address of the last instruction */
@@ -33,11 +34,6 @@ struct perch_blocks {
 	struct perch_block *rows;
 };
 
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for blocks");
-}
-
 int perch_blocks_new(struct perch_blocks **blocks, struct perch_processes *processes,
 		     struct perch_symbols *symbols, struct perch_error *err)
 {
@@ -45,7 +41,7 @@ int perch_blocks_new(struct perch_blocks **blocks, struct perch_processes *proce
 
 	*blocks = NULL;
 	if (!new)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for blocks");
 	new->processes = processes;
 	new->by_last.seed = perch__hash_seed(new);
 	if (perch_addresses_new(&new->addresses, processes, symbols, err)) {
@@ -178,7 +174,7 @@ int perch_blocks_add(struct perch_blocks *blocks, const struct perch_record *rec
 		return 0;
 	thread = perch_processes_thread(blocks->processes, record->sample.pid, record->sample.tid);
 	if (!thread || add_branches(blocks, thread, record))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for blocks");
 	return 0;
 }
 
@@ -209,7 +205,7 @@ int perch_blocks_rows(struct perch_blocks *blocks, unsigned event, const struct 
 	*nr = 0;
 	*rows = blocks->rows = calloc((size_t)of->nr + 1, sizeof(*blocks->rows));
 	if (!blocks->rows)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for blocks");
 	for (uint32_t i = of->first; i; i = blocks->block[i - 1].next) {
 		const struct block *block = &blocks->block[i - 1];
 		const struct perch_address *last =

@@ -3,6 +3,7 @@
  * The call graph of one row. Stacks are merged level by level. Branches below the limit are not
  * expanded, so the cost depends on the size of the result, not on the number of stacks.
  */
+#include "base/no_memory.h"
 #include "internal.h"
 
 /* A node of the folded tree, and the part of the row's period that passes through it. */
@@ -366,7 +367,7 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 	if (!rc)
 		return 0;
 	perch_call_graph_clear(tree);
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a call graph");
+	return PERCH__NO_MEMORY(err, "for a call graph");
 }
 
 void perch_call_graph_clear(struct perch_call_graph *tree)

@@ -3,15 +3,11 @@
  * Profiles of which old samples count less: for live reports. What has no samples left is removed,
  * with the addresses and contexts that nothing else uses.
  */
+#include "base/no_memory.h"
 #include "internal.h"
 
 /* Parts of a sample: one that is multiplied by 7/8 thirty times has less than one part left. */
 #define UNIT 256
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the profile");
-}
 
 /* What is left, with new numbers. */
 struct remainder {
@@ -266,12 +262,12 @@ int perch_profile_decay(struct perch_profile *profile, uint32_t numerator, uint3
 				       "a profile decays by a factor from 0 to 1 (currently %u/%u)",
 				       numerator, denominator);
 	if (perch__samples_count(profile))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the profile");
 	decay_sums(profile, &factor);
 	profile->unit = UNIT;
 	rc = gather(&remainder, profile);
 	if (!rc)
 		use_remainder(profile, &remainder);
 	clear_remainder(&remainder);
-	return rc ? no_memory(err) : 0;
+	return rc ? PERCH__NO_MEMORY(err, "for the profile") : 0;
 }

@@ -2,12 +2,8 @@
 /* A profile: adds samples up by stack of addresses, then folds the stacks into a tree of frames. */
 #include "base/reserved.h"
 #include "base/kernel/user_mode.h"
+#include "base/no_memory.h"
 #include "internal.h"
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the profile");
-}
 
 int perch_profile_new(struct perch_profile **result, struct perch_processes *processes,
 		      struct perch_symbols *symbols, const struct perch_profile_options *options,
@@ -21,7 +17,7 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 		return -EINVAL;
 	profile = calloc(1, sizeof(*profile));
 	if (!profile)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the profile");
 	profile->processes = processes;
 	profile->symbols = symbols;
 	profile->unit = 1;
@@ -50,7 +46,7 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	if (!rc && options && options->reader &&
 	    perch__columns_has(profile, &perch__column_socket) &&
 	    perch__sockets_read(profile, options->reader))
-		rc = no_memory(err);
+		rc = PERCH__NO_MEMORY(err, "for the profile");
 	if (!rc)
 		rc = perch__parent_set(profile, options,
 				       perch__columns_has(profile, &perch__column_parent), err);
@@ -62,11 +58,11 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 		rc = perch_addresses_new(&profile->addresses, processes, symbols, err);
 	if (!rc) {
 		profile->batch = calloc(1, sizeof(*profile->batch));
-		rc = profile->batch ? 0 : no_memory(err);
+		rc = profile->batch ? 0 : PERCH__NO_MEMORY(err, "for the profile");
 	}
 	if (!rc && options && (options->flat || options->branches)) {
 		profile->flat = calloc(1, sizeof(*profile->flat));
-		rc = profile->flat ? 0 : no_memory(err);
+		rc = profile->flat ? 0 : PERCH__NO_MEMORY(err, "for the profile");
 	}
 	if (rc)
 		perch_profile_free(profile);
@@ -132,9 +128,10 @@ int perch_profile_snapshot(struct perch_profile *profile, struct perch_profile *
 				       "a profile that is finished has no snapshot");
 	copy = perch__samples_count(profile) ? NULL : malloc(sizeof(*copy));
 	if (!copy)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the profile");
 	*copy = *profile;
-	rc = detach(copy) ? no_memory(err) : perch_profile_finish(copy, err);
+	rc = detach(copy) ? PERCH__NO_MEMORY(err, "for the profile")
+			  : perch_profile_finish(copy, err);
 	if (rc)
 		perch_profile_free(copy);
 	else
@@ -170,7 +167,7 @@ static int reserve_event(struct perch_profile *profile, unsigned event)
 int perch_profile_set_calls(struct perch_profile *profile, unsigned event, struct perch_error *err)
 {
 	if (reserve_event(profile, event))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the profile");
 	profile->event[event].has_calls = true;
 	return 0;
 }
@@ -205,14 +202,14 @@ static int add_record(struct perch_profile *profile, const struct perch_record *
 	sample.thread =
 		perch_processes_thread(profile->processes, record->sample.pid, record->sample.tid);
 	if (!sample.thread || reserve_event(profile, record->event))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the profile");
 	if ((!profile->flat || profile->parent.is_set || profile->ignored.is_set) &&
 	    read_chain(profile, &sample, &chain, truncated))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the profile");
 	rc = profile->branches ? perch__branches_add(profile, &sample)
 			       : add_sample(profile, &sample);
 	if (rc == -ENOMEM)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the profile");
 	if (rc < 0)
 		return perch_error_set(err, -rc, PERCH_ERROR_USAGE,
 				       "a column of the program refused a sample");
@@ -240,7 +237,7 @@ int perch_profile_skip(struct perch_profile *profile, const struct perch_record 
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return 0;
 	if (reserve_event(profile, record->event))
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for the profile");
 	nr = profile->branches ? perch__branches_of(record) : 1;
 	profile->event[record->event].skipped_samples += nr * profile->unit;
 	period = profile->branches ? nr : record->sample.period;
@@ -460,5 +457,5 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	if (rc == -ECANCELED)
 		return perch_error_set(err, ECANCELED, PERCH_ERROR_USAGE,
 				       "the program ended the call");
-	return rc ? no_memory(err) : 0;
+	return rc ? PERCH__NO_MEMORY(err, "for the profile") : 0;
 }

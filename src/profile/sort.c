@@ -2,6 +2,7 @@
 /* The order of rows. */
 #define _GNU_SOURCE /* qsort_r */
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 /*
@@ -381,8 +382,7 @@ int perch_profile_rows(struct perch_profile *profile, unsigned event,
 	order.row = of->nr_rows ? profile->row + of->first_row : NULL;
 	nr = sort_rows(&order, of->nr_rows);
 	if (nr < 0)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the rows of a report");
+		return PERCH__NO_MEMORY(err, "for the rows of a report");
 	*rows = order.row;
 	*result = (size_t)nr;
 	return 0;

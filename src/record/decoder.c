@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include "base/hash_table.h"
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MAX_EVENTS 65535u /* perch_record.event is 16 bits wide */
@@ -150,8 +151,7 @@ static int index_ids(struct perch_decoder *decoder, const struct perch_decoder_e
 		return rc;
 	if (!(range.most - range.least < DENSE_RANGE(range.nr) ? make_dense(decoder, &range)
 							       : make_sparse(decoder, &range)))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for %zu event ids", range.nr);
+		return PERCH__NO_MEMORY(err, "for %zu event ids", range.nr);
 	decoder->has_ids = true;
 	for (size_t i = 0; i < decoder->nr; i++) {
 		for (size_t k = 0; k < events[i].nr_ids; k++) {
@@ -211,16 +211,14 @@ int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_
 	}
 	decoder = calloc(1, sizeof(*decoder));
 	if (!decoder)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a decoder");
+		return PERCH__NO_MEMORY(err, "for a decoder");
 	decoder->nr = nr;
 	decoder->parse_info = calloc(nr, sizeof(*decoder->parse_info));
 	decoder->sample_id_words = calloc(nr, sizeof(*decoder->sample_id_words));
 	decoder->trailer_id_words = calloc(nr, sizeof(*decoder->trailer_id_words));
 	if (!decoder->parse_info || !decoder->sample_id_words || !decoder->trailer_id_words) {
 		perch_decoder_free(decoder);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the attrs of %zu events", nr);
+		return PERCH__NO_MEMORY(err, "for the attrs of %zu events", nr);
 	}
 	init_parse_infos(decoder, events, order);
 	rc = index_ids(decoder, events, err);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include "base/array.h"
 #include "base/hash_table.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define DEFAULT_BYTES (16u << 20)
@@ -80,8 +81,7 @@ int perch_deferred_new(struct perch_deferred **result, size_t bytes, struct perc
 
 	*result = deferred;
 	if (!deferred)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to merge deferred call chains");
+		return PERCH__NO_MEMORY(err, "to merge deferred call chains");
 	deferred->max_bytes = bytes ? bytes : DEFAULT_BYTES;
 	deferred->table.seed = perch__hash_seed(deferred);
 	return 0;

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <perch/record.h>
 
+#include "base/no_memory.h"
+
 /* A leader may get the bit without PERCH_SAMPLE_BRANCH_STACK, where it has no effect. */
 static inline void perch__share_branch_counters(struct perch_attr *attrs, const uint32_t *leader,
 						size_t nr)
@@ -40,8 +42,7 @@ static inline int perch__group_decoder_new(struct perch_decoder **decoder,
 	int rc;
 
 	if (!attrs)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the attrs of %zu events", nr);
+		return PERCH__NO_MEMORY(err, "for the attrs of %zu events", nr);
 	for (size_t i = 0; i < nr; i++) {
 		attrs[i] = *events[i].attr;
 		events[i].attr = &attrs[i];

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/no_memory.h"
 #include "fields.h"
 
 struct copied {
@@ -96,9 +97,7 @@ int perch_record_copy(struct perch_record **copy, const struct perch_record *rec
 	move_pointers(&mover, &view);
 	copied = malloc(sizeof(*copied) + mover.used);
 	if (!copied)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a copy of a record of %u bytes",
-				       record->size);
+		return PERCH__NO_MEMORY(err, "for a copy of a record of %u bytes", record->size);
 	copied->record = *record;
 	copied->parse_info = *record->parse_info;
 	copied->record.parse_info = &copied->parse_info;

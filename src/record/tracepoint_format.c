@@ -6,6 +6,7 @@
 
 #include "base/kernel/format_field.h"
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "internal.h"
 #include "tracepoint.h"
 
@@ -350,8 +351,7 @@ int perch_tracepoint_format_parse(struct perch_tracepoint_format **format,
 	parser.strings.left = system + 1 + text->size + 1;
 	parser.format = calloc(1, sizeof(*parser.format) + fields + parser.strings.left);
 	if (!parser.format)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the format of a tracepoint");
+		return PERCH__NO_MEMORY(err, "for the format of a tracepoint");
 	parser.strings.next = (char *)(parser.format + 1) + fields;
 	parser.long_size = text->long_size ? text->long_size : sizeof(long);
 	parser.format->name = parser.format->print_fmt = "";

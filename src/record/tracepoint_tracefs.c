@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/kernel/format_field.h"
+#include "base/no_memory.h"
 #include "tracepoint.h"
 
 #define FIRST_BYTES (16u << 10) /* the first buffer for a format file: most are shorter */
@@ -36,8 +37,7 @@ static char *read_file(const char *path, size_t *length, int *rc, struct perch_e
 		ssize_t got;
 
 		if (!larger) {
-			*rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					      "no memory for %s", path);
+			*rc = PERCH__NO_MEMORY(err, "for %s", path);
 			break;
 		}
 		text = larger;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <perch/symbol.h>
 
+#include "base/no_memory.h"
 #include "internal.h"
 
 struct build_id {
@@ -171,8 +172,7 @@ int perch__recorder_write_build_ids(const struct perch_recorder *recorder, struc
 	dso = calloc(nr, sizeof(*dso));
 	build_id = calloc(nr, sizeof(*build_id));
 	if (!dso || !build_id)
-		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				     "no memory for the build ids of the file");
+		rc = PERCH__NO_MEMORY(err, "for the build ids of the file");
 	else
 		rc = perch_symbols_new(&symbols, &options, err);
 	if (!rc)

@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <perch/channel.h>
 
+#include "base/no_memory.h"
+
 #define ACK	    "ack\n" /* perf writes the zero byte, too, and clients read 5 bytes */
 #define NR(array)   (sizeof(array) / sizeof((array)[0]))
 #define IS_DRAINED  0
@@ -105,7 +107,7 @@ int perch_channel_open(struct perch_channel **result, const char *text, struct p
 	if (!channel || !names) {
 		free(channel);
 		free(names);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+		return PERCH__NO_MEMORY(err, "for a channel of commands");
 	}
 	channel->owned = !is_fd;
 	channel->fd = channel->answers = -1;

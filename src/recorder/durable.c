@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define SYNC_MS 500 /* with the time between rounds, a second has space for the writing itself */
@@ -105,7 +106,7 @@ int perch__recorder_durable_begin(struct recorder_durable **result, const char *
 	int next;
 
 	if (!durable)
-		return perch__recorder_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to record with");
 	*result = durable;
 	if (durable->file >= 0) /* of a snapshot that could not be written */
 		close(durable->file);

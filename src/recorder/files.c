@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/no_memory.h"
 #include "file/writer.h"
 #include "internal.h"
 #include "workers.h"
@@ -86,7 +87,7 @@ static int make_decoder(struct perch_recorder *recorder, struct perch_error *err
 	int rc;
 
 	if (!events)
-		return perch__recorder_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to record with");
 	for (size_t i = 0; i < recorder->nr_events; i++)
 		events[i] = (struct perch_decoder_event){ .attr = &from[i].attr,
 							  .ids = from[i].ids,
@@ -106,7 +107,7 @@ int perch__recorder_prepare_files(struct perch_recorder *recorder, struct perch_
 	    perch__recorder_lost_init(&recorder->lost, recorder->events, recorder->nr_events,
 				      recorder->rings.nr,
 				      overwrite ? recorder->nr_own_events : SIZE_MAX) < 0)
-		return perch__recorder_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to record with");
 	init_scan(&recorder->scan, recorder);
 	recorder->scan.lost = perch__recorder_lost_records(&recorder->lost);
 	recorder->scan.sideband = perch__recorder_keeps_sideband(recorder) ? &recorder->sideband
@@ -347,8 +348,7 @@ int perch_recorder_end_file(struct perch_recorder *recorder, struct perch_error 
 	    (!options->sampler.overwrite && !recorder->output.writer && !recorder->output.sink))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no file is open");
 	if (options->several && !(name = new_name(options->path)))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a file name");
+		return PERCH__NO_MEMORY(err, "for a file name");
 	perch__recorder_end_cost(recorder);
 	recorder->file_start_ms = perch__recorder_now_ms();
 	rc = options->sampler.overwrite ? dump_snapshot(recorder, name, err)

@@ -275,11 +275,6 @@ static inline int perch__recorder_check_fork(const struct perch_recorder *record
 	return perch__is_forked(recorder->generation) ? PERCH__FORK_ERROR(err, "the recorder") : 0;
 }
 
-static inline int perch__recorder_no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
-}
-
 /* ---- tracing.c, build_ids.c, features.c: each returns 0 or a negative errno ---- */
 
 /*

@@ -9,14 +9,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MAP_BYTES (60u << 10)
-
-static int no_memory(const struct recorder_sink *to)
-{
-	return perch_error_set(to->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
-}
 
 /* Writes a record: header, body, and zeros up to a multiple of 8 bytes and for the sample id. */
 static int write_record(const struct recorder_sink *to, struct perch_record_header header,
@@ -27,7 +23,7 @@ static int write_record(const struct recorder_sink *to, struct perch_record_head
 	int rc;
 
 	if (!record)
-		return no_memory(to);
+		return PERCH__NO_MEMORY(to->err, "to record with");
 	header.size = (uint16_t)all;
 	memcpy(record, &header, sizeof(header));
 	memcpy(record + sizeof(header), body, size);
@@ -105,7 +101,7 @@ int perch__recorder_write_id_index(const struct recorder_sink *to,
 	int rc = 0;
 
 	if (!index)
-		return no_memory(to);
+		return PERCH__NO_MEMORY(to->err, "to record with");
 	for (size_t i = 0; rc >= 0 && perch_sampler_event(sampler, i, &name, &ids, &nr); i++)
 		rc = add_ids(to, index, sampler, i, ids, nr);
 	if (rc >= 0)
@@ -133,7 +129,7 @@ int perch__recorder_write_thread_map(const struct recorder_sink *to, struct perc
 		nr = THREAD_ENTRIES; /* no reader needs the map: samples have their thread */
 	map = calloc(1, sizeof(*map) + nr * sizeof(map->entry[0]));
 	if (!map)
-		return no_memory(to);
+		return PERCH__NO_MEMORY(to->err, "to record with");
 	map->nr = nr;
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_process_state state;
@@ -162,7 +158,7 @@ int perch__recorder_write_cpu_map(const struct recorder_sink *to, const struct p
 		return 0; /* no reader needs it either */
 	map = calloc(1, size);
 	if (!map)
-		return no_memory(to);
+		return PERCH__NO_MEMORY(to->err, "to record with");
 	map->nr = (uint16_t)cpus->nr;
 	for (size_t i = 0; i < cpus->nr; i++)
 		map->cpu[i] = (uint16_t)cpus->cpu[i];

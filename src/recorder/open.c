@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/no_memory.h"
 #include "recorder/descendants/descendants.h"
 #include "internal.h"
 
@@ -250,7 +251,7 @@ int perch__recorder_open_descendants(struct perch_recorder *recorder, struct per
 				       "must be CPUs");
 	recorder->descendants = calloc(1, sizeof(*recorder->descendants));
 	if (!recorder->descendants)
-		return perch__recorder_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to record with");
 	recorder->rings.descendants = recorder->descendants;
 	if (perch__recorder_descendants_init(recorder->descendants, recorder->events,
 					     recorder->nr_own_events, &recorder->scan) < 0)

@@ -8,6 +8,7 @@
 
 #include "base/fork.h"
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "recorder/descendants/descendants.h"
 #include "internal.h"
 #include "workers.h"
@@ -177,7 +178,7 @@ static int prepare_threads(struct perch_recorder *recorder, const char *text,
 	pid_t tid;
 
 	if (!cpus.cpu || !cpu_of_ring)
-		rc = perch__recorder_no_memory(err);
+		rc = PERCH__NO_MEMORY(err, "to record with");
 	for (size_t event = 0; rc >= 0 && event < recorder->nr_events; event++)
 		for (size_t id = 0;
 		     !perch_sampler_id_info(recorder->sampler, event, id, &cpu, &tid, &ring); id++)
@@ -206,7 +207,7 @@ static int open_parts(struct perch_recorder *recorder, struct perch_events *even
 	int rc = make_machine(recorder, err);
 
 	if (rc >= 0 && keep_targets(recorder, targets) < 0)
-		rc = perch__recorder_no_memory(err);
+		rc = PERCH__NO_MEMORY(err, "to record with");
 	if (rc >= 0 && !recorder->options.sink)
 		perch__recorder_take_moment(&recorder->moment, &recorder->options.sampler.event,
 					    recorder->machine);
@@ -219,7 +220,7 @@ static int open_parts(struct perch_recorder *recorder, struct perch_events *even
 	if (rc >= 0 &&
 	    perch__recorder_rings_init(&recorder->rings, recorder->sampler,
 				       recorder->options.sampler.overwrite ? events->nr : 0) < 0)
-		rc = perch__recorder_no_memory(err);
+		rc = PERCH__NO_MEMORY(err, "to record with");
 	recorder->rings.off_cpu = recorder->off_cpu;
 	recorder->nr_own_events = events->nr;
 	if (rc >= 0)
@@ -250,7 +251,7 @@ int perch_recorder_open_events(struct perch_recorder **result, struct perch_even
 		return -EINVAL;
 	recorder = calloc(1, sizeof(*recorder));
 	if (!recorder)
-		return perch__recorder_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to record with");
 	recorder->options = *options;
 	recorder->generation = perch__fork_generation();
 	rc = targets ? 0

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "recorder/descendants/descendants.h"
 #include "internal.h"
 
@@ -193,11 +194,6 @@ static ssize_t take_off_cpu(struct recorder_rings *rings, struct recorder_scan *
 	return (ssize_t)rings->finished.iov_len;
 }
 
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
-}
-
 static void consume_round(const struct recorder_rings *rings)
 {
 	for (size_t i = 0; i < rings->nr; i++)
@@ -214,7 +210,7 @@ ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorde
 
 	/* the rings keep what they have: nobody knows what of it is to be written */
 	if (taken < 0)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "to record with");
 	taken += take_off_cpu(rings, scan);
 	if (!taken) {
 		consume_round(rings);
@@ -222,7 +218,7 @@ ssize_t perch__recorder_write_round(struct recorder_rings *rings, struct recorde
 	}
 	nr = splice_round(rings, scan);
 	if (nr < 0)
-		rc = no_memory(err);
+		rc = PERCH__NO_MEMORY(err, "to record with");
 	else
 		rc = perch__recorder_append(output, rings->written, nr, err);
 	if (rc < 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define MAX_PIECES 512
@@ -151,7 +152,7 @@ int perch__recorder_write_snapshot(struct recorder_rings *rings, struct recorder
 	if (snapshot && snapshot->copies)
 		rc = perch_sampler_snapshot(rings->sampler, copy_ring, snapshot, err);
 	if (rc == -ENOMEM)
-		perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a snapshot");
+		PERCH__NO_MEMORY(err, "for a snapshot");
 	/* side-band records until the pause: a program may have started since the last round */
 	if (rc >= 0)
 		rc = perch__recorder_write_round(rings, scan, output, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "recorder/descendants/descendants.h"
 #include "internal.h"
 
@@ -40,7 +41,7 @@ static int write_records_as_they_are(void *context, const void *bytes, size_t si
 			size - (perch__recorder_output_records(&recorder->output) - before);
 	if (rc >= 0 && perch__recorder_keeps_sideband(recorder) &&
 	    perch__recorder_sideband_add(&recorder->sideband, bytes, size) < 0)
-		rc = perch__recorder_no_memory(err);
+		rc = PERCH__NO_MEMORY(err, "to record with");
 	output->failed |= rc < 0;
 	return rc;
 }

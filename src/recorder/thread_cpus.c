@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "workers.h"
 
 #define MAX_NODES 1024
@@ -144,7 +145,7 @@ static int parse_threads(struct recorder_thread_list *list, const char *text,
 		struct recorder_thread_cpus *thread = add_thread(list);
 
 		if (!thread)
-			return perch__recorder_no_memory(err);
+			return PERCH__NO_MEMORY(err, "to record with");
 		if (rings >= length || parse_list(&thread->rings, at, rings) ||
 		    parse_list(&thread->affinity, at + rings + 1, length - rings - 1))
 			return wrong_list(text, err);
@@ -181,7 +182,7 @@ int perch__recorder_choose_threads(struct recorder_thread_list *list, const char
 	for (int word = 0; word < NR_WORDS; word++)
 		if (!strcmp(text, words[word].word))
 			return add_parts(list, machine, word, cpus) < 0
-				       ? perch__recorder_no_memory(err)
+				       ? PERCH__NO_MEMORY(err, "to record with")
 				       : 0;
 	rc = parse_threads(list, text, err);
 	return rc < 0 ? rc : check_threads(list, cpus, err);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "base/no_memory.h"
 #include "workers.h"
 
 struct recorder_worker {
@@ -187,7 +188,7 @@ int perch__recorder_workers_new(struct recorder_workers **result,
 
 	*result = all;
 	if (!all)
-		return perch__recorder_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to record with");
 	pthread_mutex_init(&all->lock, NULL);
 	all->changed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (all->changed < 0)
@@ -202,7 +203,7 @@ int perch__recorder_workers_new(struct recorder_workers **result,
 				 cpu_of_ring);
 	}
 	if (rc == -ENOMEM)
-		return perch__recorder_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to record with");
 	return rc ? perch_error_set(err, -rc, PERCH_ERROR_DESCRIPTORS,
 				    "cannot make a descriptor for a thread: %s", strerror(-rc))
 		  : 0;

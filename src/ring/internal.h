@@ -276,7 +276,6 @@ void perch__sampler_limit_added_ring(struct perch_sampler *sampler);
 
 /* ---- sampler_attach.c ---- */
 
-int perch__sampler_no_memory(struct perch_error *err);
 /* Makes space for the descriptors of all targets. */
 int perch__sampler_reserve_fds(struct perch_sampler *sampler, struct perch_error *err);
 /*

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "buffer.h"
 
 struct input {
@@ -53,12 +54,6 @@ struct perch_merge {
 	uint64_t discarded;  /* records of removed rings */
 };
 
-static int no_memory(size_t nr, struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to merge %zu rings",
-			       nr);
-}
-
 static int check_ring(const struct perch_ring *ring, size_t index, struct perch_error *err)
 {
 	if (ring->mode == PERCH_RING_FORWARD)
@@ -72,7 +67,7 @@ static int reserve_rings(struct perch_merge *merge, size_t nr, struct perch_erro
 {
 	if (PERCH__ARRAY_RESERVE(merge->inputs, merge->capacity, nr) < 0 ||
 	    PERCH__ARRAY_RESERVE(merge->heap, merge->heap_capacity, nr) < 0)
-		return no_memory(nr, err);
+		return PERCH__NO_MEMORY(err, "to merge %zu rings", nr);
 	return 0;
 }
 
@@ -112,7 +107,7 @@ int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 	}
 	new_merge = calloc(1, sizeof(*new_merge));
 	if (!new_merge)
-		return no_memory(nr, err);
+		return PERCH__NO_MEMORY(err, "to merge %zu rings", nr);
 	rc = reserve_rings(new_merge, nr, err);
 	if (rc < 0) {
 		perch_merge_free(new_merge);

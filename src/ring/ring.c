@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/no_memory.h"
 #include "buffer.h"
 
 /* The index of a snapshot has 32 bits per record, in units of 8 bytes. */
@@ -45,7 +46,7 @@ static struct perch_ring *make_ring(enum perch_ring_mode mode, int fd, struct pe
 	struct perch_ring *new_ring = calloc(1, sizeof(*new_ring));
 
 	if (!new_ring) {
-		perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a ring");
+		PERCH__NO_MEMORY(err, "for a ring");
 		return NULL;
 	}
 	new_ring->mode = mode;

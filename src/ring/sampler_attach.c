@@ -6,13 +6,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "internal.h"
 #include "open/user_only.h"
-
-int perch__sampler_no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a sampler");
-}
 
 /* Several attempts may fail before one succeeds. Only the error of the last attempt is reported. */
 static int report_error(struct perch_error *err, const struct perch_error *attempt, int rc)
@@ -31,7 +27,7 @@ int perch__sampler_reserve_fds(struct perch_sampler *sampler, struct perch_error
 				       "too many events, threads and CPUs for one sampler");
 	if (PERCH__ARRAY_RESERVE(sampler->fds, sampler->fds_capacity, nr) ||
 	    PERCH__ARRAY_RESERVE(sampler->fd_state, sampler->fd_state_capacity, nr))
-		return perch__sampler_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a sampler");
 	for (; sampler->nr_fds < nr; sampler->nr_fds++) {
 		sampler->fds[sampler->nr_fds] = -1;
 		sampler->fd_state[sampler->nr_fds] = PERCH__FD_OPEN;
@@ -207,7 +203,7 @@ static int add_to_merge(struct perch_sampler *sampler, size_t index, struct perc
 		return 0;
 	if (PERCH__ARRAY_RESERVE(sampler->merge_rings, sampler->merge_rings_capacity,
 				 sampler->nr_rings + 1))
-		return perch__sampler_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a sampler");
 	rc = perch_merge_add(sampler->merge, ring->ring, &ring->merge_index, err);
 	if (rc >= 0)
 		sampler->merge_rings[ring->merge_index] = index;
@@ -290,7 +286,7 @@ static int map_ring(struct perch_sampler *sampler, size_t owner, bool backward,
 	int rc;
 
 	if (index == PERCH__NO_INDEX)
-		return perch__sampler_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a sampler");
 	rc = map_sized(sampler, &ring, sampler->fds[owner], err);
 	if (rc < 0)
 		return rc;
@@ -348,7 +344,7 @@ static int add_id(struct perch_sampler *sampler, size_t index, const struct perc
 
 	if (PERCH__ARRAY_RESERVE(event->ids, event->ids_capacity, event->nr_ids + 1) ||
 	    PERCH__ARRAY_RESERVE(event->id_info, event->id_info_capacity, event->nr_ids + 1))
-		return perch__sampler_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a sampler");
 	event->id_info[event->nr_ids] = *info;
 	event->ids[event->nr_ids++] = id;
 	return 0;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/kernel/dummy_event.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define SAMPLE_ID_BITS                                                              \
@@ -239,14 +240,14 @@ static int copy_strings(struct perch__sampler_event *event, const struct perch_e
 	if (from->filter && !event->filter) {
 		event->filter = strdup(from->filter);
 		if (!event->filter)
-			return perch__sampler_no_memory(err);
+			return PERCH__NO_MEMORY(err, "for a sampler");
 	}
 	if (!from->path)
 		return 0;
 	if (!event->path)
 		event->path = strdup(from->path);
 	if (!event->path)
-		return perch__sampler_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a sampler");
 	event->attr.config1 = (uintptr_t)event->path;
 	return 0;
 }
@@ -429,7 +430,7 @@ int perch__sampler_skip_event(struct perch_sampler *sampler, size_t nr, size_t i
 
 	event->skipped = malloc(sizeof(*event->skipped));
 	if (!event->skipped)
-		return perch__sampler_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a sampler");
 	*event->skipped = *reason;
 	for (size_t i = index + 1; i < nr; i++) {
 		if (sampler->events[i].leader != (int)index)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "internal.h"
 #include "record/group_decoder.h"
 
@@ -125,7 +126,7 @@ int perch__sampler_make_decoder(struct perch_sampler *sampler, struct perch_erro
 		rc = perch__group_decoder_new(&decoder, events, leader, sampler->nr_events,
 					      PERCH_BYTES_NATIVE, err);
 	else
-		perch__sampler_no_memory(err);
+		PERCH__NO_MEMORY(err, "for a sampler");
 	free(events);
 	free(leader);
 	if (rc < 0)
@@ -242,7 +243,7 @@ static struct perch_sampler *new_sampler(const struct perch_sampler_options *opt
 		sampler->events = calloc(nr + 1, sizeof(*sampler->events));
 	if (!sampler || !sampler->events) {
 		free(sampler);
-		perch__sampler_no_memory(err);
+		PERCH__NO_MEMORY(err, "for a sampler");
 		return NULL;
 	}
 	sampler->nr_events = nr;

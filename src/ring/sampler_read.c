@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "buffer.h"
 
 #define SNAPSHOT_BYTES (256u << 10) /* passed to the callback at once, at most */
@@ -100,7 +101,7 @@ static int add_all_rings(struct perch_sampler *sampler, struct perch_merge *merg
 
 	if (PERCH__ARRAY_RESERVE(sampler->merge_rings, sampler->merge_rings_capacity,
 				 sampler->nr_rings + 1))
-		return perch__sampler_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a sampler");
 	for (size_t i = 0; rc >= 0 && i < sampler->nr_rings; i++) {
 		struct perch__sampler_ring *ring = &sampler->rings[i];
 
@@ -352,8 +353,7 @@ ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_functi
 				       "a snapshot needs a sampler with .overwrite");
 	copy.buffer = malloc(SNAPSHOT_BYTES);
 	if (!copy.buffer)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a snapshot");
+		return PERCH__NO_MEMORY(err, "for a snapshot");
 	rc = pause_backward(sampler, err);
 	for (size_t i = 0; i < sampler->nr_rings && rc >= 0; i++)
 		if (perch__is_snapshot(&sampler->rings[i]))

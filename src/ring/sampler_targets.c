@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "internal.h"
 #include "open/target.h"
 
@@ -32,7 +33,7 @@ static int add_target(struct perch_sampler *sampler, const struct perch_target *
 	struct perch__sampler_target *added = new_target(sampler);
 
 	if (!added)
-		return perch__sampler_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a sampler");
 	*added = (struct perch__sampler_target){
 		.target = *target,
 		.list = list,
@@ -158,7 +159,7 @@ static int add_tracking_targets(struct perch_sampler *sampler, struct perch_erro
 	int rc;
 
 	if (!targets)
-		return perch__sampler_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a sampler");
 	rc = perch_machine_cpus(sampler->machine, &online, err);
 	for (size_t i = 0; i < sampler->nr_targets; i++)
 		if (!sampler->targets[i].list)
@@ -195,7 +196,7 @@ static int sort_by_cpu(struct perch_sampler *sampler, struct perch_error *err)
 	struct position *positions = calloc(sampler->nr_targets, sizeof(*positions));
 
 	if (!positions)
-		return perch__sampler_no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a sampler");
 	for (size_t i = 0; i < sampler->nr_targets; i++)
 		positions[i] = (struct position){ sampler->targets[i], i };
 	qsort(positions, sampler->nr_targets, sizeof(*positions), by_cpu);

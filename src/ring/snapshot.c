@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "buffer.h"
 
 /*
@@ -136,8 +137,7 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 	bytes = snapshot->advanced - snapshot->head;
 	nr = find_records(ring, snapshot->head + (bytes < ring->size ? bytes : ring->size), &cut);
 	if (nr < 0)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the index of a snapshot");
+		return PERCH__NO_MEMORY(err, "for the index of a snapshot");
 	count_overwritten(snapshot, cut);
 	snapshot->at = snapshot->head;
 	snapshot->remaining = nr;

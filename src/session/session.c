@@ -2,6 +2,7 @@
 /* The records of a session, in order, and what they say of processes, symbols and addresses. */
 #include <perch/jitdump.h>
 
+#include "base/no_memory.h"
 #include "session.h"
 
 /* ---- statistics of samples ---- */
@@ -51,8 +52,7 @@ static __attribute__((noinline)) int apply_to_processes(struct perch_session *se
 {
 	if (perch_processes_apply(session->processes, record) >= 0)
 		return 0;
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-			       "no memory for the processes of the recording");
+	return PERCH__NO_MEMORY(err, "for the processes of the recording");
 }
 
 static int apply_record(struct perch_session *session, const struct perch_record *record,
@@ -114,8 +114,7 @@ static int next_record(struct perch_session *session, struct perch_record *recor
 	session->stats.records++;
 	if (record->sample_id.has & PERCH_SAMPLE_TIME &&
 	    perch_processes_advance(session->processes, record->sample_id.time))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the generated code of the recording");
+		return PERCH__NO_MEMORY(err, "for the generated code of the recording");
 	if (record->type == PERCH_RECORD_SAMPLE) {
 		if (__builtin_expect(session->call_stacks, 0))
 			perch__use_call_stack(session, record);
@@ -141,8 +140,7 @@ int perch_session_next(struct perch_session *session, struct perch_record *recor
 				 : 0;
 
 		if (rc < 0)
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory for the counts of events");
+			return PERCH__NO_MEMORY(err, "for the counts of events");
 		if (!rc)
 			rc = next_record(session, record, err);
 		else
@@ -156,7 +154,7 @@ int perch_session_next(struct perch_session *session, struct perch_record *recor
 
 static int no_chain_memory(struct perch_error *err)
 {
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a call chain");
+	return PERCH__NO_MEMORY(err, "for a call chain");
 }
 
 bool perch_session_is_truncated(const struct perch_session *session,
@@ -287,8 +285,7 @@ int perch_session_tracepoint_text(struct perch_session *session, const struct pe
 				    size, &plain);
 	session->stats.plain_tracepoints += plain;
 	if (rc < 0)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to print a tracepoint");
+		return PERCH__NO_MEMORY(err, "to print a tracepoint");
 	return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <perch/jitdump.h>
 
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "session.h"
 
 /*
@@ -64,8 +65,7 @@ static int add_build_ids(struct perch_session *session, struct perch_error *err)
 	for (size_t i = 0; i < nr; i++)
 		if (perch_processes_add_build_id(session->processes, ids[i].path, ids[i].bytes,
 						 ids[i].size) == -ENOMEM)
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory for the build ids of the file");
+			return PERCH__NO_MEMORY(err, "for the build ids of the file");
 	return 0;
 }
 
@@ -189,8 +189,7 @@ static int begin_session(struct perch_session *session, struct perch_error *err)
 	}
 	if (!rc && !session->options.keep_reads && !session->options.file_order &&
 	    perch__reads_new(&session->reads, session->events, session->nr_events))
-		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				     "no memory for the ids of events");
+		rc = PERCH__NO_MEMORY(err, "for the ids of events");
 	return rc ? rc : add_build_ids(session, err);
 }
 
@@ -256,8 +255,7 @@ static int new_session(struct perch_session **result, const char *path, int fd,
 				       "branch_history and ignore_callees exclude each other");
 	session = calloc(1, sizeof(*session));
 	if (!session)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a session");
+		return PERCH__NO_MEMORY(err, "for a session");
 	if (options)
 		session->options = *options;
 	rc = open_reader(session, path, fd, err);

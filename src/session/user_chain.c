@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Call chains that are made: from copies of the user stack, or from branch records. */
+#include "base/no_memory.h"
 #include "session.h"
 
 static int make_unwinder(struct perch_session *session, struct perch_error *err)
@@ -56,8 +57,7 @@ int perch__unwind_sample(struct perch_session *session, struct perch_record *rec
 		return rc;
 	if (!thread ||
 	    perch_unwind(session->unwinder, thread, record, session->words + nr + 1, most, &result))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to unwind a user stack");
+		return PERCH__NO_MEMORY(err, "to unwind a user stack");
 	count_end(session, result.end);
 	session->truncated = result.end == PERCH_UNWIND_TRUNCATED;
 	session->stats.ended_copies += session->truncated &&

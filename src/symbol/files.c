@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/files/decompress.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 void perch__build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])
@@ -73,8 +74,7 @@ int perch__build_id_result(int rc, const char *what, struct perch_error *err)
 		return perch_error_set(err, ENOEXEC, PERCH_ERROR_FORMAT, "%s is not an ELF file",
 				       what);
 	if (rc == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to read the build id of %s", what);
+		return PERCH__NO_MEMORY(err, "to read the build id of %s", what);
 	return perch_error_set(err, -rc, PERCH_ERROR_FILE, "%s: %s", what, strerror(-rc));
 }
 

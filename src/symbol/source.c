@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/files/open_file.h"
 #include "base/reserved.h"
+#include "base/no_memory.h"
 
 #define MAX_FILE  (16u << 20)
 #define MAX_BYTES (256u << 20) /* of all files */
@@ -210,8 +211,7 @@ int perch_sources_new(struct perch_sources **sources, const struct perch_sources
 		return -EINVAL;
 	*sources = calloc(1, sizeof(**sources));
 	if (!*sources)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for source files");
+		return PERCH__NO_MEMORY(err, "for source files");
 	if (options)
 		(*sources)->options = *options;
 	return 0;

@@ -8,6 +8,7 @@
 
 #include "base/inlined_names.h"
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "symbols.h"
 
 /* Returns false if out of memory. Without a home directory there may be no cache. */
@@ -42,7 +43,7 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 		complete = !perch__debuginfod_new(&symbols->sources.debuginfod);
 	if (!complete) {
 		perch_symbols_free(symbols);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for symbols");
+		return PERCH__NO_MEMORY(err, "for symbols");
 	}
 	symbols->no_demangle = options && options->no_demangle;
 	symbols->demangle_kernel = options && options->demangle_kernel;
@@ -112,7 +113,7 @@ int perch_symbols_set_recorded_release(struct perch_symbols *symbols, const char
 	symbols->sources.recorded = true;
 	if (!release || symbols->sources.release)
 		return 0;
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for symbols");
+	return PERCH__NO_MEMORY(err, "for symbols");
 }
 
 void perch_symbols_set_recorded_since(struct perch_symbols *symbols, uint64_t ns)

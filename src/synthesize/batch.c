@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define DEFAULT_RECORDS (PERCH_SYNTHESIZE_COMM | PERCH_SYNTHESIZE_MMAP)
@@ -49,8 +50,7 @@ int perch__batch_new(struct perch__batch **result, struct perch_machine *machine
 				       options->records & ~ALL_BITS);
 	batch = malloc(sizeof(*batch));
 	if (!batch)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to synthesize records");
+		return PERCH__NO_MEMORY(err, "to synthesize records");
 	/* the large arrays after it are written before they are read */
 	memset(batch, 0, offsetof(struct perch__batch, bytes));
 	batch->machine = machine;

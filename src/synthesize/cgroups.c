@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define DEPTH_MAX   32
@@ -97,8 +98,7 @@ int perch__add_cgroups(struct perch__batch *batch)
 	int rc;
 
 	if (!walk)
-		return perch_error_set(batch->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to list cgroups");
+		return PERCH__NO_MEMORY(batch->err, "to list cgroups");
 	walk->batch = batch;
 	rc = perch_machine_cgroups(batch->machine, walk->path, sizeof(walk->path), batch->err);
 	if (!rc) {

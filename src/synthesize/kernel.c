@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 struct kernel_mapping {
@@ -236,8 +237,7 @@ int perch__add_modules(struct perch__batch *batch)
 		rc = take_module(batch, &modules);
 	fclose(file);
 	if (rc)
-		perch_error_set(batch->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				"no memory for the modules of the kernel");
+		PERCH__NO_MEMORY(batch->err, "for the modules of the kernel");
 	if (modules.nr) {
 		qsort(modules.module, modules.nr, sizeof(*modules.module), by_name);
 		find_paths(batch, &modules);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "internal.h"
 
 #define COMM_BYTES   64	  /* names of kernel workers in /proc are longer than those of others */
@@ -235,8 +236,7 @@ int perch__add_done(struct perch__batch *batch, struct perch__done *done, pid_t 
 		return 0;
 	added = PERCH__ARRAY_APPEND(done->pid, done->nr, done->capacity);
 	if (!added || perch__hash_add(&done->table, hash, done->nr - 1))
-		return perch_error_set(batch->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to synthesize records");
+		return PERCH__NO_MEMORY(batch->err, "to synthesize records");
 	*added = pid;
 	return 1;
 }

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/no_memory.h"
 #include "ptrace.h"
 
 static volatile sig_atomic_t stopped;	    /* by a signal after the end of the program */
@@ -340,8 +341,7 @@ int trace_program_new(struct trace_job *job, struct tracer **out, struct perch_e
 
 	*out = NULL;
 	if (!tracer)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to trace the program");
+		return PERCH__NO_MEMORY(err, "to trace the program");
 	tracer->job = job;
 	tracer->program = -1;
 	rc = set_up_program(tracer, err);
@@ -357,8 +357,7 @@ int trace_program_seize(struct tracer *tracer, pid_t pid, struct perch_error *er
 	if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)(TRACER_OPTIONS | PTRACE_O_EXITKILL)))
 		return tracer_ptrace_error(tracer, 0, errno, err);
 	if (!tracer_add(tracer, pid, 0))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to trace the program");
+		return PERCH__NO_MEMORY(err, "to trace the program");
 	tracer->program = program_pid = pid;
 	catch_signals();
 	return 0;

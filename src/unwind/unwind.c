@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/no_memory.h"
 #include "internal.h"
 
 /* MAX_OPERATIONS: of expressions, for a sample; a signal frame needs about 50. */
@@ -38,8 +39,7 @@ int perch_unwinder_new(struct perch_unwinder **result, enum perch_arch arch,
 
 	*result = unwinder;
 	if (!unwinder)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for an unwinder");
+		return PERCH__NO_MEMORY(err, "for an unwinder");
 	unwinder->architecture = perch__architecture(arch);
 	unwinder->processes = processes;
 	unwinder->symbols = symbols;

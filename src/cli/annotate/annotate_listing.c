@@ -7,12 +7,8 @@
 #include "annotate.h"
 #include "base/array.h"
 #include "base/text.h"
+#include "base/no_memory.h"
 #include "options.h"
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "out of memory");
-}
 
 static size_t column_of(const struct annotate_columns *columns, uint32_t event)
 {
@@ -199,7 +195,7 @@ int listing_open(struct listing *listing, struct annotate *annotate,
 		rc = perch_disassembler_new(&listing->disassembler, &listing->code,
 					    annotate->style.intel, err);
 	if (!rc && look_ahead(listing))
-		rc = no_memory(err);
+		rc = PERCH__NO_MEMORY(err, "for a listing");
 	if (rc)
 		listing_close(listing);
 	return rc;

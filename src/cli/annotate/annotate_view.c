@@ -7,11 +7,7 @@
 #include "annotate_view.h"
 #include "base/array.h"
 #include "base/text_stream.h"
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "out of memory");
-}
+#include "base/no_memory.h"
 
 /* ---- rows ---- */
 
@@ -145,7 +141,7 @@ int annotate_view_make(struct annotate_view *view, struct annotate *annotate,
 	listing_close(&listing);
 	if (rc)
 		annotate_view_clear(view);
-	return rc ? no_memory(err) : 0;
+	return rc ? PERCH__NO_MEMORY(err, "for a listing") : 0;
 }
 
 void annotate_view_clear(struct annotate_view *view)

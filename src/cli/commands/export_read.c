@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/batch_thread.h"
+#include "base/no_memory.h"
 #include "export_read.h"
 #include "options.h"
 #include "output_file.h"
@@ -28,7 +29,7 @@ static int add_record(struct cli_input *input, struct cli_filter *filter,
 	if (rc > 0)
 		function = cli_filter_test_function(filter, input, record);
 	if (rc < 0 || function < 0)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+		return PERCH__NO_MEMORY(err, "for a filter");
 	if (!rc || function != CLI_FUNCTION_WANTED)
 		return 0;
 	cli_input_count_chain(input, record);

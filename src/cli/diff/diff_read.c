@@ -22,12 +22,6 @@ struct reading {
 	struct perch_trace_columns *trace_columns; /* NULL: there is no key "trace" */
 };
 
-static int no_memory(void)
-{
-	cli_note(DIFF_COMMAND, "no memory");
-	return CLI_EXIT_FAILURE;
-}
-
 /* ---- events ---- */
 
 static int new_comparison(const struct diff *diff, struct diff_event *event)
@@ -53,7 +47,7 @@ static int add_base_events(struct diff *diff, const struct perch_file_event *eve
 {
 	diff->event = calloc(nr + 1, sizeof(*diff->event));
 	if (!diff->event)
-		return no_memory();
+		return cli_no_memory(DIFF_COMMAND);
 	for (size_t i = 0; i < nr; i++) {
 		struct diff_event *event = &diff->event[i];
 
@@ -63,7 +57,7 @@ static int add_base_events(struct diff *diff, const struct perch_file_event *eve
 		event->is_dummy = perch__is_dummy(&events[i].attr);
 		diff->nr_events++;
 		if (!event->name || new_comparison(diff, event))
-			return no_memory();
+			return cli_no_memory(DIFF_COMMAND);
 	}
 	return 0;
 }
@@ -111,7 +105,7 @@ static int choose_time(struct reading *reading)
 	}
 	reading->time = strndup(at, strcspn(at, ":"));
 	reading->filter.options.time = reading->time;
-	return reading->time ? 0 : no_memory();
+	return reading->time ? 0 : cli_no_memory(DIFF_COMMAND);
 }
 
 static int read_samples(struct reading *reading)
@@ -127,7 +121,7 @@ static int read_samples(struct reading *reading)
 			continue;
 		matches = cli_filter_match(&reading->filter, &record);
 		if (matches < 0)
-			return no_memory();
+			return cli_no_memory(DIFF_COMMAND);
 		if (matches)
 			rc = perch_profile_add(reading->profile, &record, &err);
 		else if (cli_filter_counts(&reading->filter))

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/no_memory.h"
 #include "list.h"
 #include "options.h"
 
@@ -147,8 +148,7 @@ int list_gather(struct list *list, struct perch_error *err)
 	    (kinds & 1u << LIST_PROBE && list_gather_forms(list, LIST_PROBE)) ||
 	    (kinds & 1u << LIST_PFM && list_gather_forms(list, LIST_PFM)) ||
 	    (kinds & 1u << LIST_TRACEPOINT && gather_tracepoints(list)))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the list of events");
+		return PERCH__NO_MEMORY(err, "for the list of events");
 	return 0;
 }
 

@@ -222,15 +222,6 @@ char *cli_next_name(const char **list)
 	return name;
 }
 
-static int no_memory_for_names(const char *command)
-{
-	struct perch_error err;
-
-	perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-			"out of memory for the names of cgroups");
-	return cli_error(command, &err);
-}
-
 static bool reserve_cgroups(struct cli_cgroups *cgroups, size_t nr)
 {
 	if (nr <= cgroups->nr)
@@ -248,12 +239,12 @@ int cli_assign_cgroups(const char *command, struct cli_cgroups *cgroups, const c
 	const char *rest = names;
 
 	if (!reserve_cgroups(cgroups, nr_events))
-		return no_memory_for_names(command);
+		return cli_no_memory(command);
 	while (rest) {
 		char *name = cli_next_name(&rest);
 
 		if (!name)
-			return no_memory_for_names(command);
+			return cli_no_memory(command);
 		while (cgroups->used < nr_events && cgroups->name[cgroups->used])
 			cgroups->used++;
 		if (cgroups->used == nr_events) {
@@ -267,7 +258,7 @@ int cli_assign_cgroups(const char *command, struct cli_cgroups *cgroups, const c
 	for (size_t i = 1; cgroups->used == 1 && i < nr_events; i++) {
 		cgroups->name[i] = strdup(cgroups->name[0]);
 		if (!cgroups->name[i])
-			return no_memory_for_names(command);
+			return cli_no_memory(command);
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "report.h"
 #include "report_threads.h"
 #include "base/batch_thread.h"
+#include "base/no_memory.h"
 
 #define BUSY_SECONDS  0.05 /* between two calls of reading->busy */
 #define FIRST_SAMPLES 64   /* for which a thread begins to decompress debug information */
@@ -45,7 +46,7 @@ static int add_sample(struct report_reading *reading, struct perch_record *recor
 
 	report_weigh(report, record);
 	if (result < 0)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+		return PERCH__NO_MEMORY(err, "for a filter");
 	if (!match && !cli_filter_counts(&report->filter))
 		return 0;
 	if (__builtin_expect(report->latencies, 0) && report_count_parallel(report, err))
@@ -137,8 +138,7 @@ static int add_record(struct report_reading *reading, struct perch_record *recor
 		return add_sample(reading, record);
 	}
 	if (report->threads && report_threads_add(report->threads, record))
-		return perch_error_set(&reading->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the counts of threads");
+		return PERCH__NO_MEMORY(&reading->err, "for the counts of threads");
 	return 0;
 }
 

@@ -14,11 +14,7 @@
 #include "perf/perf_names.h"
 #include "script.h"
 #include "base/batch_thread.h"
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "out of memory");
-}
+#include "base/no_memory.h"
 
 static int put_sample(struct script *script, const struct perch_record *record,
 		      struct perch_error *err)
@@ -37,7 +33,7 @@ static int put_sample(struct script *script, const struct perch_record *record,
 	rc = script->json ? script_put_json(script, &sample) : script_put_sample(script, &sample);
 	if (!rc && event->fields & SCRIPT_METRIC)
 		rc = script_group_add(script, event, &sample);
-	return rc ? no_memory(err) : 0;
+	return rc ? PERCH__NO_MEMORY(err, "for the output") : 0;
 }
 
 static int put_record(struct script *script, const struct perch_record *record,
@@ -53,7 +49,7 @@ static int put_record(struct script *script, const struct perch_record *record,
 		return put_sample(script, record, err);
 	if (rc > 0)
 		rc = perch_record_visit(record, &script->records, script);
-	return rc < 0 ? no_memory(err) : 0;
+	return rc < 0 ? PERCH__NO_MEMORY(err, "for the output") : 0;
 }
 
 /* True if the output cannot be written. A thread that prints ends then. */
@@ -93,7 +89,7 @@ static int run_script(struct script *script)
 	rc = put_records(script, &err);
 	script_group_end(script);
 	if (script_queue_flush(script->queue) && !rc)
-		rc = no_memory(&err);
+		rc = PERCH__NO_MEMORY(&err, "for the output");
 	if (rc)
 		cli_error(SCRIPT_COMMAND, &err);
 	perch__output_flush(&script->out);

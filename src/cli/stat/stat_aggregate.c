@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/no_memory.h"
 #include "event_options.h"
 #include "stat.h"
 
@@ -129,8 +130,7 @@ int stat_add_counts(struct stat_job *stat, bool intervals, struct perch_error *e
 	struct sums *sums = malloc((stat->nr_groups + 1) * sizeof(*sums));
 
 	if (!sums)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the sums");
+		return PERCH__NO_MEMORY(err, "for the sums");
 	for (size_t i = 0; i < stat->nr_lines; i++)
 		if (stat->line[i].merged_into == i)
 			fill_line(stat, &stat->line[i], sums, intervals);

@@ -14,11 +14,6 @@
 #include "base/array.h"
 #include "stat.h"
 
-static int no_memory(void)
-{
-	return cli_no_memory(STAT_COMMAND);
-}
-
 static bool named_before(const struct stat_job *stat, const char *name)
 {
 	for (size_t i = 0; i < stat->nr_for_each; i++)
@@ -33,7 +28,7 @@ static int add_name(struct stat_job *stat, char *name)
 	char **added;
 
 	if (!name)
-		return no_memory();
+		return cli_no_memory(STAT_COMMAND);
 	if (named_before(stat, name)) {
 		free(name);
 		return 0;
@@ -41,7 +36,7 @@ static int add_name(struct stat_job *stat, char *name)
 	added = PERCH__ARRAY_APPEND(stat->for_each, stat->nr_for_each, stat->for_each_capacity);
 	if (!added) {
 		free(name);
-		return no_memory();
+		return cli_no_memory(STAT_COMMAND);
 	}
 	*added = name;
 	return 0;
@@ -62,7 +57,7 @@ static int add_matches(struct stat_job *stat, char *mount, const regex_t *regex)
 	int status = 0;
 
 	if (!tree)
-		return no_memory();
+		return cli_no_memory(STAT_COMMAND);
 	while (!status && (entry = fts_read(tree))) {
 		const char *name = entry->fts_path + length;
 
@@ -82,7 +77,7 @@ static int add_pattern(struct stat_job *stat, const char *pattern, char *mount)
 	int status, rc = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
 
 	if (rc == REG_ESPACE)
-		return no_memory();
+		return cli_no_memory(STAT_COMMAND);
 	if (rc) {
 		regerror(rc, &regex, why, sizeof(why));
 		return cli_usage_error(STAT_COMMAND,
@@ -123,7 +118,7 @@ int stat_choose_cgroups(struct stat_job *stat)
 		char *name = cli_next_name(&rest);
 
 		if (!name)
-			return no_memory();
+			return cli_no_memory(STAT_COMMAND);
 		if (!*name) {
 			status = cli_usage_error(STAT_COMMAND,
 						 "--for-each-cgroup %s has an empty name",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/no_memory.h"
 #include "commands/event_list.h"
 #include "stat.h"
 
@@ -79,7 +80,7 @@ static int list_events(const struct stat_job *stat, const struct perch_channel_r
 		struct perch_file_event *events = calloc(from->nr + 1, sizeof(*events));
 
 		if (!events)
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+			return PERCH__NO_MEMORY(err, "for the list of events");
 		for (size_t k = 0; k < from->nr; k++) {
 			events[k].name = from->event[k].name;
 			events[k].attr = from->event[k].attr;

@@ -9,14 +9,6 @@
 #include "stat.h"
 #include "probes.h"
 
-static int no_memory(void)
-{
-	struct perch_error err;
-
-	perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the list of events");
-	return cli_error(STAT_COMMAND, &err);
-}
-
 static int assign_cgroups(struct stat_job *stat, const char *names)
 {
 	return cli_assign_cgroups(STAT_COMMAND, &stat->cgroups, names, stat->events.list.nr);
@@ -86,7 +78,7 @@ static int add_line(struct stat_job *stat, size_t base, size_t index, const char
 	struct perch_event *copy;
 
 	if (!part)
-		return no_memory();
+		return cli_no_memory(STAT_COMMAND);
 	copy = &part->events.event[part->events.nr];
 	*line = (struct stat_line){ .event = event,
 				    .cgroup = cgroup,
@@ -154,7 +146,7 @@ int stat_complete_events(struct stat_job *stat)
 	stat->line = calloc(stat->events.list.nr * (stat->nr_for_each + !stat->nr_for_each) + 1,
 			    sizeof(*stat->line));
 	if (!stat->line)
-		return no_memory();
+		return cli_no_memory(STAT_COMMAND);
 	if (!stat->nr_for_each)
 		status = add_lines(stat, NULL);
 	for (size_t i = 0; !status && i < stat->nr_for_each; i++)

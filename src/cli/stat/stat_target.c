@@ -6,14 +6,6 @@
 
 #include "stat.h"
 
-static int no_memory(void)
-{
-	struct perch_error err;
-
-	perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the list of targets");
-	return cli_error(STAT_COMMAND, &err);
-}
-
 static int add_cgroup(struct stat_job *stat, struct stat_part *part)
 {
 	struct perch_cpus cpus;
@@ -123,7 +115,7 @@ static int make_groups(struct stat_job *stat)
 		nr += stat->part[i].targets.nr;
 	stat->group = calloc(nr + 1, sizeof(*stat->group));
 	if (!stat->group)
-		return no_memory();
+		return cli_no_memory(STAT_COMMAND);
 	nr = 0;
 	for (size_t i = 0; i < stat->nr_parts; i++)
 		for (size_t k = 0; k < stat->part[i].targets.nr; k++)
@@ -153,7 +145,7 @@ static int read_topologies(struct stat_job *stat, struct stat_part *part)
 		return 0;
 	part->topology = calloc(part->targets.nr, sizeof(*part->topology));
 	if (!part->topology)
-		return no_memory();
+		return cli_no_memory(STAT_COMMAND);
 	for (size_t i = 0; i < part->targets.nr; i++) {
 		int cpu = part->targets.target[i].cpu;
 		struct perch_cpu_topology topology = { .cpu = cpu };
@@ -175,7 +167,7 @@ static int assign_groups(struct stat_job *stat, struct stat_part *part, bool fir
 	part->now = calloc(counts, sizeof(*part->now));
 	part->before = calloc(counts, sizeof(*part->before));
 	if (!part->group || !part->now || !part->before)
-		return no_memory();
+		return cli_no_memory(STAT_COMMAND);
 	for (size_t i = 0; i < part->targets.nr; i++) {
 		struct stat_group key = group_of(stat, &part->targets.target[i]);
 		struct stat_group *group =
@@ -213,7 +205,7 @@ int stat_choose_targets(struct stat_job *stat)
 		return status;
 	stat->cells = calloc(stat->nr_lines * stat->nr_groups + 1, sizeof(*stat->cells));
 	if (!stat->cells)
-		return no_memory();
+		return cli_no_memory(STAT_COMMAND);
 	for (size_t i = 0; i < stat->nr_lines; i++)
 		stat->line[i].cell = stat->cells + i * stat->nr_groups;
 	return 0;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/no_memory.h"
 #include "top.h"
 
 /* As in perf top: at each refresh older samples lose an eighth of their weight. */
@@ -102,7 +103,7 @@ static int add_sample(struct top *top, struct perch_record *record, struct perch
 		return 0;
 	match = cli_filter_match(filter, record);
 	if (match < 0)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+		return PERCH__NO_MEMORY(err, "for a filter");
 	if (!match)
 		return cli_filter_counts(filter) ? perch_profile_skip(top->profile, record, err)
 						 : 0;

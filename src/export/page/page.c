@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "export/internal.h"
 #include "page.h"
 #include "export/page_assets.h"
@@ -327,7 +328,7 @@ static int put_page(const struct page *page, FILE *out)
 int perch__page_error(int rc, struct perch_error *err)
 {
 	if (rc == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+		return PERCH__NO_MEMORY(err, "to export");
 	if (rc == -EOVERFLOW)
 		return perch_error_set(err, EOVERFLOW, PERCH_ERROR_FILE,
 				       "the sum of the numbers of the stacks is too large");

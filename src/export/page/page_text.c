@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/files/compressed_file.h"
 #include "base/files/io.h"
+#include "base/no_memory.h"
 #include "page_text.h"
 
 #define MAX_LINE (1 << 20) /* bytes; longer lines are not read */
@@ -311,7 +312,7 @@ static int set_control_error(const struct text_reader *reader, struct perch_erro
 static int set_error(int rc, const struct text_reader *reader, struct perch_error *err)
 {
 	if (rc == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+		return PERCH__NO_MEMORY(err, "to export");
 	if (rc == -EOVERFLOW)
 		return perch_error_set(err, EOVERFLOW, PERCH_ERROR_FILE,
 				       "line %" PRIu64 ": the sum of the numbers is too large",
@@ -407,7 +408,7 @@ static int open_compressed(FILE *in, FILE **plain, struct perch_error *err)
 	if (*plain)
 		return 1;
 	close(fd);
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+	return PERCH__NO_MEMORY(err, "to export");
 }
 
 int perch_export_add_text(struct perch_export *export, FILE *in, struct perch_error *err)

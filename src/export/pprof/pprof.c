@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/no_memory.h"
 #include "pprof.h"
 
 /* Files have addresses from here on, but for the one with most samples, which has its own. */
@@ -218,7 +219,7 @@ int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_err
 		error = close_pprof(pprof);
 	}
 	if (rc == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+		return PERCH__NO_MEMORY(err, "to export");
 	if (!rc && error)
 		return perch__export_cannot_write(error, err);
 	if (rc)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/no_memory.h"
 #include "recorder/descendants/descendants.h"
 #include "recorder/pieces.h"
 
@@ -142,8 +143,7 @@ static int take_running(void *context, const void *bytes, size_t size, struct pe
 			continue;
 		task = PERCH__ARRAY_APPEND(all->task, all->nr_tasks, all->tasks_capacity);
 		if (!task)
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory for the processes that run");
+			return PERCH__NO_MEMORY(err, "for the processes that run");
 		memcpy(ids, header + 1, sizeof(ids));
 		*task = (struct recorder_task){ header->type, ids[0], ids[1], ids[2], 0 };
 	}
@@ -182,9 +182,9 @@ int perch__recorder_descendants_begin(struct recorder_descendants *all, const pi
 			if (all->task[j].tid == (uint32_t)threads[i] &&
 			    !find_process(all, all->task[j].pid, 0) &&
 			    add_process(all, all->task[j].pid, 0) < 0)
-				return perch__recorder_no_memory(err);
+				return PERCH__NO_MEMORY(err, "to record with");
 	if (add_running(all) < 0)
-		return perch__recorder_no_memory(err);
+		return PERCH__NO_MEMORY(err, "to record with");
 	all->nr_tasks = 0;
 	return all->nr ? 0
 		       : perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS,

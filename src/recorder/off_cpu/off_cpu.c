@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <perch/tracepoint.h>
 
+#include "base/no_memory.h"
 #include "recorder/off_cpu/off_cpu.h"
 #include "recorder/pieces.h"
 
@@ -145,8 +146,7 @@ static int keep_tids(struct recorder_off_cpu *off_cpu, const struct perch_target
 {
 	off_cpu->tids = calloc(targets->nr + 1, sizeof(*off_cpu->tids));
 	if (!off_cpu->tids)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to record with");
+		return PERCH__NO_MEMORY(err, "to record with");
 	for (size_t i = 0; i < targets->nr; i++) {
 		pid_t tid = targets->target[i].tid;
 
@@ -172,8 +172,7 @@ int perch__off_cpu_open(struct recorder_off_cpu **result, const struct perch_att
 
 	*result = off_cpu;
 	if (!off_cpu)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to record with");
+		return PERCH__NO_MEMORY(err, "to record with");
 	off_cpu->wakers = wakers;
 	off_cpu->machine = options->event.machine;
 	rc = open_sampler(off_cpu, event, terms, targets, options, err);

@@ -2,6 +2,7 @@
 /* Filters: makes them, and tests records by their thread, CPU, time and fields. */
 #include "base/kernel/dummy_event.h"
 #include "base/reserved.h"
+#include "base/no_memory.h"
 #include "filter.h"
 #include "session/internal.h"
 
@@ -277,8 +278,7 @@ static int add_time(struct perch_filter *filter, const struct perch_filter_optio
 		return rc;
 	filter->time = strdup(options->time);
 	if (!filter->time)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a filter");
+		return PERCH__NO_MEMORY(err, "for a filter");
 	add_test(filter, PERCH_FILTER_TIME, test_time);
 	return perch__filter_parse_time(&filter->times, options, filter->session, err);
 }
@@ -332,8 +332,7 @@ static int add_parent(struct perch_filter *filter, const char *expression, struc
 	filter->has_parent = true;
 	filter->parent_text = strdup(expression);
 	if (!filter->parent_text)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a filter");
+		return PERCH__NO_MEMORY(err, "for a filter");
 	add_test(filter, PERCH_FILTER_PARENT, perch__filter_test_parent);
 	return 0;
 }
@@ -364,8 +363,7 @@ static int add_expression(struct perch_filter *filter, const char *text, struct 
 	filter->expression_text = strdup(text);
 	if (!formats || !filter->expression_text) {
 		free(formats);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a filter");
+		return PERCH__NO_MEMORY(err, "for a filter");
 	}
 	for (size_t i = 0; i < nr; i++) {
 		if (events[i].attr.type != PERCH_TYPE_TRACEPOINT)
@@ -438,8 +436,7 @@ int perch_filter_new(struct perch_filter **result, struct perch_session *session
 		return -EINVAL;
 	filter = calloc(1, sizeof(*filter));
 	if (!filter)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a filter");
+		return PERCH__NO_MEMORY(err, "for a filter");
 	filter->session = session;
 	filter->no_inline = options && options->no_inline;
 	filter->symbols_size = options ? options->symbols_size : 0;

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/edit_distance.h"
+#include "base/no_memory.h"
 #include "filter_expression.h"
 
 #define MAX_LENGTH	65536 /* bytes of an expression */
@@ -41,8 +42,7 @@ static void skip_blanks(struct parser *parser)
 
 static uint32_t no_memory(struct parser *parser)
 {
-	parser->error = perch_error_set(parser->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					"no memory for a filter");
+	parser->error = PERCH__NO_MEMORY(parser->err, "for a filter");
 	return 0;
 }
 
@@ -423,8 +423,7 @@ static int find_all_fields(struct filter_expression *expression,
 	expression->operand = calloc(expression->nr_events * expression->nr_comparisons + 1,
 				     sizeof(*expression->operand));
 	if (!expression->operand)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a filter");
+		return PERCH__NO_MEMORY(err, "for a filter");
 	for (size_t i = 0; i < expression->nr_comparisons && !rc; i++)
 		rc = find_fields(expression, i, formats, err);
 	return rc;
@@ -452,8 +451,7 @@ int perch__filter_expression_new(struct filter_expression **result, const char *
 		expression->text = strdup(text);
 	if (!expression || !expression->text) {
 		free(expression);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a filter");
+		return PERCH__NO_MEMORY(err, "for a filter");
 	}
 	expression->nr_events = nr;
 	rc = parse_expression(expression, err);

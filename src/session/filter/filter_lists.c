@@ -4,16 +4,12 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "base/no_memory.h"
 #include "filter.h"
 
 #define MAX_NAMES   65536
 #define MAX_LINE    65536 /* bytes of a name in a file: demangled ones are shorter */
 #define FILE_PREFIX "file://"
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a filter");
-}
 
 /* ---- names ---- */
 
@@ -42,11 +38,11 @@ static int add_name(struct filter_names *names, const char *text, size_t length,
 				       "a list of a filter has more than %d names", MAX_NAMES);
 	name = PERCH__ARRAY_APPEND(names->name, names->nr, names->capacity);
 	if (!name)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a filter");
 	name->text = strndup(text, length);
 	if (!name->text) {
 		names->nr--;
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a filter");
 	}
 	name->address = address_of(name->text);
 	names->has_addresses |= name->address != 0;
@@ -95,7 +91,7 @@ static int add_file(struct filter_names *names, const char *word, size_t length,
 				       "%s, a file with names, cannot be opened: %s", path,
 				       strerror(errno));
 	line = malloc(MAX_LINE + 2);
-	rc = line ? add_lines(names, file, path, line, err) : no_memory(err);
+	rc = line ? add_lines(names, file, path, line, err) : PERCH__NO_MEMORY(err, "for a filter");
 	free(line);
 	fclose(file);
 	return rc;
@@ -196,7 +192,7 @@ static int add_range(struct filter_ranges *ranges, uint32_t first, uint32_t last
 		PERCH__ARRAY_APPEND(ranges->range, ranges->nr, ranges->capacity);
 
 	if (!range)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for a filter");
 	*range = (struct filter_range){ .first = first, .last = last };
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* Ranges of time in the options of a filter. */
 #include <ctype.h>
 
+#include "base/no_memory.h"
 #include "filter.h"
 
 #define MAX_RANGES 1024
@@ -49,8 +50,7 @@ static int add_range(struct filter_times *times, uint64_t start, uint64_t end,
 		PERCH__ARRAY_APPEND_MAX(times->range, times->nr, times->capacity, MAX_RANGES);
 
 	if (!range)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for ranges of time (at most %d)", MAX_RANGES);
+		return PERCH__NO_MEMORY(err, "for ranges of time (at most %d)", MAX_RANGES);
 	*range = (struct filter_time){ start, end };
 	return 0;
 }

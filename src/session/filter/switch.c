@@ -6,6 +6,7 @@
 #include <perch/filter.h>
 
 #include "base/reserved.h"
+#include "base/no_memory.h"
 
 struct perch_switch {
 	bool show;
@@ -75,8 +76,7 @@ int perch_switch_new(struct perch_switch **result, struct perch_session *session
 		return rc;
 	*result = malloc(sizeof(new));
 	if (!*result)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a switch");
+		return PERCH__NO_MEMORY(err, "for a switch");
 	**result = new;
 	return 0;
 }

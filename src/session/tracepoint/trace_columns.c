@@ -8,14 +8,10 @@
 
 #include "base/array.h"
 #include "base/edit_distance.h"
+#include "base/no_memory.h"
 #include "trace_columns.h"
 
 #define ALL_EVENTS SIZE_MAX
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for columns");
-}
 
 /* As in perf: a number is as wide as its hexadecimal digits. */
 static unsigned width_of(const struct perch_tracepoint_field *field)
@@ -237,11 +233,13 @@ static int find_of_event(struct perch_trace_columns *columns, const char *name,
 	if (rc)
 		return rc;
 	if (!strcmp(field_name, "*"))
-		return find_fields(columns, event, raw, nr) ? no_memory(err) : 0;
+		return find_fields(columns, event, raw, nr) ? PERCH__NO_MEMORY(err, "for columns")
+							    : 0;
 	field = perch_tracepoint_format_find(columns->format[event], field_name);
 	if (!field)
 		return no_field(columns, field_name, err);
-	return find_field(columns, event, field, raw, nr) ? no_memory(err) : 0;
+	return find_field(columns, event, field, raw, nr) ? PERCH__NO_MEMORY(err, "for columns")
+							  : 0;
 }
 
 /* Finds the columns of a name, which is changed. */
@@ -261,7 +259,7 @@ static int find_column(struct perch_trace_columns *columns, char *name, size_t *
 					       "a field has no option other than 'raw'");
 	}
 	if (!strcmp(name, "trace"))
-		return find_whole(columns, raw, nr) ? no_memory(err) : 0;
+		return find_whole(columns, raw, nr) ? PERCH__NO_MEMORY(err, "for columns") : 0;
 	if (field) {
 		*field++ = 0;
 		return find_of_event(columns, name, field, raw, nr, err);
@@ -272,7 +270,7 @@ static int find_column(struct perch_trace_columns *columns, char *name, size_t *
 		if (columns->format[i])
 			rc = find_fields(columns, i, raw, nr);
 	if (rc)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for columns");
 	return *nr ? 0 : no_field(columns, name, err);
 }
 
@@ -286,7 +284,7 @@ int perch_trace_columns_find(struct perch_trace_columns *columns, const char *na
 	*found = NULL;
 	*nr = 0;
 	if (!copy)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for columns");
 	rc = find_column(columns, copy, nr, err);
 	free(copy);
 	*found = columns->found;
@@ -312,13 +310,13 @@ int perch_trace_columns_new(struct perch_trace_columns **result, struct perch_se
 
 	*result = NULL;
 	if (!columns)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for columns");
 	columns->session = session;
 	columns->nr_events = perch_reader_events(perch_session_reader(session), &columns->events);
 	columns->format = calloc(columns->nr_events + 1, sizeof(*columns->format));
 	if (!columns->format) {
 		free(columns);
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for columns");
 	}
 	for (size_t i = 0; i < columns->nr_events; i++)
 		if (perch_session_format(session, &columns->events[i], &columns->format[i], NULL))

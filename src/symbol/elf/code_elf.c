@@ -3,16 +3,12 @@
 #include <stdlib.h>
 
 #include "base/files/elf_section.h"
+#include "base/no_memory.h"
 #include "symbol/code.h"
 
 enum {
 	MAX_PARTS = 1 << 16, /* of one function */
 };
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for code");
-}
 
 int perch__code_add_part(struct perch_code *code, uint64_t address, enum perch_code_kind kind)
 {
@@ -191,7 +187,7 @@ int perch__code_of_elf(struct perch__elf *elf, struct perch_code *code, struct p
 	code->end = found->address + found->size;
 	code->bytes = perch__malloc(code->size);
 	if (!code->bytes)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for code");
 	got = perch__elf_read(elf, code->bytes, found->offset + inside, code->size);
 	if (got <= 0)
 		return perch_error_set(err, got ? (int)-got : ENOENT, PERCH_ERROR_FILE,
@@ -202,7 +198,7 @@ int perch__code_of_elf(struct perch__elf *elf, struct perch_code *code, struct p
 	if (!set_section(elf, code))
 		return perch__code_error(err, ENOENT,
 					 "a debug file does not have the bytes of the function");
-	return find_parts(elf, code) ? no_memory(err) : 0;
+	return find_parts(elf, code) ? PERCH__NO_MEMORY(err, "for code") : 0;
 }
 
 void perch_code_clear(struct perch_code *code)

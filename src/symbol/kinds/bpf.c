@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/kernel/bpf.h"
+#include "base/no_memory.h"
 #include "symbol/code.h"
 #include "symbol/debug_info.h"
 
@@ -103,7 +104,7 @@ static int code_of_bpf(const struct sources *sources, const struct perch_dso *ds
 		code->size = size - skip;
 	code->bytes = perch__malloc(code->size);
 	if (!code->bytes || perch__code_add_part(code, code->offset, PERCH_CODE_INSTRUCTIONS))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for code");
+		return PERCH__NO_MEMORY(err, "for code");
 	memcpy(code->bytes, bytes + skip, code->size);
 	code->address = code->offset;
 	code->start = dso->start;

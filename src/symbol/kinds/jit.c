@@ -2,12 +2,8 @@
 /* Code of JIT compilers that write a jitdump. */
 #include <stdlib.h>
 
+#include "base/no_memory.h"
 #include "symbol/code.h"
-
-static int no_memory(struct perch_error *err)
-{
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for code");
-}
 
 /* Finds a function of a jitdump. */
 static const struct perch_symbol *find_jit(struct perch_symbols *symbols,
@@ -52,7 +48,7 @@ static int code_of_jitdump(const struct sources *sources, const struct perch_dso
 		rc = perch_jitdump_read_code(dso->jitdump, code->offset, PERCH_MAX_CODE, &function,
 					     &bytes, &size, &code->machine, &swapped);
 	if (rc == -ENOMEM)
-		return no_memory(err);
+		return PERCH__NO_MEMORY(err, "for code");
 	if (rc)
 		return perch__code_error(err, ENOENT,
 					 "the jitdump file does not have the code of the function");
@@ -70,8 +66,9 @@ static int code_of_jitdump(const struct sources *sources, const struct perch_dso
 	code->end = function.address + function.size;
 	code->wide = is_wide(code->machine);
 	code->big_endian = swapped ? !native_big : native_big;
-	return perch__code_add_part(code, code->address, PERCH_CODE_INSTRUCTIONS) ? no_memory(err)
-										  : 0;
+	return perch__code_add_part(code, code->address, PERCH_CODE_INSTRUCTIONS)
+		       ? PERCH__NO_MEMORY(err, "for code")
+		       : 0;
 }
 
 static const char *jit_name(const struct dso_symbols *cached, char *buffer, size_t size)
