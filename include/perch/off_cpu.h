@@ -30,9 +30,18 @@ extern "C" {
 /** How a thread left the CPU. */
 enum perch_off_cpu_state {
 	PERCH_OFF_CPU_UNKNOWN,
-	PERCH_OFF_CPU_BLOCKED, /**< it waited for something */
+	/** It waited for something; how is unknown, because the recorder could not use the
+	 * tracepoint sched:sched_switch. Otherwise it is one of the states from the next one on. */
+	PERCH_OFF_CPU_BLOCKED,
 	/** It could have continued: another thread got the CPU, or it gave it up (sched_yield). */
 	PERCH_OFF_CPU_PREEMPTED,
+	PERCH_OFF_CPU_INTERRUPTIBLE,   /**< it waited, and a signal would have ended that (S) */
+	PERCH_OFF_CPU_UNINTERRUPTIBLE, /**< it waited, mostly for a disk (D) */
+	PERCH_OFF_CPU_STOPPED,	       /**< by a signal (T) */
+	PERCH_OFF_CPU_TRACED,	       /**< by a debugger (t) */
+	PERCH_OFF_CPU_DEAD,	       /**< it has ended (X, Z) */
+	PERCH_OFF_CPU_PARKED,	       /**< a thread of the kernel that has no work (P) */
+	PERCH_OFF_CPU_IDLE,	       /**< a thread of the kernel that waits for work (I) */
 };
 
 /** What is known of an interval: bits of perch_off_cpu.flags. */
@@ -77,7 +86,7 @@ struct perch_off_cpu {
 PERCH_API bool perch_off_cpu_decode(struct perch_off_cpu *off_cpu,
 				    const struct perch_sample *sample);
 
-/** Returns a word for a state: "blocked", "preempted" or "unknown". */
+/** Returns the word for a state: "blocked", "preempted", "interruptible" and so on; "unknown". */
 PERCH_API const char *perch_off_cpu_state_name(uint32_t state);
 
 #ifdef __cplusplus

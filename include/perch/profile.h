@@ -239,7 +239,8 @@ struct perch_profile_options {
 	size_t nr_columns; /**< number of columns */
 	/** Quantum of the column "time", in ns; 0 is 100 ms. */
 	uint64_t time_quantum;
-	/** The file of the samples, whose features the column "socket" needs. NULL: none. */
+	/** The file of the samples: the column "socket" needs its features, and "offcpu_state" and
+	 * "waker" the names of its events. It must outlive the adding of samples. NULL: none. */
 	struct perch_reader *reader;
 	/** Most addresses of a call chain, the sampled one included; the outer ones are left out. 0
 	 * is PERCH_MAX_CALL_CHAIN. */

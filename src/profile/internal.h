@@ -30,6 +30,7 @@
  *	  columns/column_mem.c		  accesses to memory
  *	  columns/column_period.c	  sums of samples
  *	  columns/column_sample.c	  numbers that a sample has
+ *	  columns/column_off_cpu.c	  time off the CPU
  *	  columns/column_thread.c	  thread and CPU
  *	  columns/column_branch.c	  branches
  *	  columns/column_line.c		  source files and lines
@@ -348,10 +349,11 @@ struct latency {
 struct perch_profile {
 	struct perch_processes *processes;
 	struct perch_symbols *symbols;
-	bool inlined;	       /* of the options */
-	unsigned max_stack;    /* addresses of a call chain; not 0 */
-	uint64_t time_quantum; /* in ns, not 0 */
-	uint32_t *socket;      /* by CPU */
+	struct perch_reader *reader; /* of the options; NULL: none */
+	bool inlined;		     /* of the options */
+	unsigned max_stack;	     /* addresses of a call chain; not 0 */
+	uint64_t time_quantum;	     /* in ns, not 0 */
+	uint32_t *socket;	     /* by CPU */
 	size_t nr_sockets;
 	const struct perch_column *column[MAX_COLUMNS];
 	/* by column of scope SAMPLE: the word in contexts that has its value */
@@ -444,6 +446,9 @@ struct perch_profile {
 /* columns/column_thread.c */
 void perch__named_threads_clear(struct named_threads *named);
 int perch__named_threads_detach(struct named_threads *named);
+/* Stores the value of the columns tid and pid. Returns 0 or -ENOMEM. */
+int perch__named_value(struct perch_profile *profile, const struct perch_thread *thread,
+		       uint32_t id, uint64_t *value);
 
 /*
  * The members with memory of their own. perch_profile_free() and perch_profile_snapshot() both use

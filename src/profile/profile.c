@@ -20,6 +20,7 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 		return PERCH__NO_MEMORY(err, "for the profile");
 	profile->processes = processes;
 	profile->symbols = symbols;
+	profile->reader = options ? options->reader : NULL;
 	profile->unit = 1;
 	profile->inlined = options && options->inlined;
 	profile->names_seed = perch__hash_seed(profile);
@@ -43,9 +44,8 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 			      perch__columns_has(profile, &perch__column_symoff);
 	profile->with_functions = !options || !(options->flat || options->branches) ||
 				  perch__columns_need_functions(profile);
-	if (!rc && options && options->reader &&
-	    perch__columns_has(profile, &perch__column_socket) &&
-	    perch__sockets_read(profile, options->reader))
+	if (!rc && profile->reader && perch__columns_has(profile, &perch__column_socket) &&
+	    perch__sockets_read(profile, profile->reader))
 		rc = PERCH__NO_MEMORY(err, "for the profile");
 	if (!rc)
 		rc = perch__parent_set(profile, options,

@@ -66,6 +66,13 @@ const char *perch_off_cpu_state_name(uint32_t state)
 		[PERCH_OFF_CPU_UNKNOWN] = "unknown",
 		[PERCH_OFF_CPU_BLOCKED] = "blocked",
 		[PERCH_OFF_CPU_PREEMPTED] = "preempted",
+		[PERCH_OFF_CPU_INTERRUPTIBLE] = "interruptible",
+		[PERCH_OFF_CPU_UNINTERRUPTIBLE] = "uninterruptible",
+		[PERCH_OFF_CPU_STOPPED] = "stopped",
+		[PERCH_OFF_CPU_TRACED] = "traced",
+		[PERCH_OFF_CPU_DEAD] = "dead",
+		[PERCH_OFF_CPU_PARKED] = "parked",
+		[PERCH_OFF_CPU_IDLE] = "idle",
 	};
 
 	return names[state < sizeof(names) / sizeof(names[0]) ? state : 0];

@@ -228,6 +228,30 @@ def check_chains(work, threads):
         check(kernel in chain and "start_thread" in chain, f"the call chain of {name} has {kernel} and that of its thread", chain[:1000])
 
 
+# What prev_state of sched:sched_switch says of each thread, most of the time.
+STATES = {"sleeps": "interruptible", "naps": "interruptible", "futexes": "interruptible", "reads": "interruptible", "competes": "preempted"}
+
+
+def has_tracepoints():
+    return os.getuid() == 0 and os.access("/sys/kernel/tracing/events/sched/sched_switch/format", os.R_OK)
+
+
+def check_states(work, threads):
+    """Each thread waits in a known state; what runs is another one."""
+    done = subprocess.run([PERCH, "report", "-i", os.path.join(work, "data"), "-j", "-g", "none", "--no-children", "-s", "tid,offcpu_state"],
+                          capture_output=True, text=True, check=False)
+    times = collections.Counter()
+    for row in map(json.loads, done.stdout.splitlines()):
+        check((row["event"] == "offcpu-time") == (row["offcpu_state"] != "running"), "samples of the other event are running", row)
+        times[row["tid"], row["offcpu_state"]] += row["period"]
+    for name, state in STATES.items():
+        if not has_tracepoints() and state != "preempted":
+            state = "blocked"
+        tid = threads[name][0]
+        own = {key[1]: period for key, period in times.items() if key[0] == tid and key[1] != "running"}
+        check(own.get(state, 0) > sum(own.values()) / 2, f"{name} is {state}: {own}", done)
+
+
 def check_perf(work):
     """perf has the same samples."""
     if not shutil.which(PERF):
@@ -317,9 +341,14 @@ def check_wakers(work):
     check(all(waker["comm"] == "program" and waker["callchain"] for waker in own), "its name and call chain are there", str(own)[:1000])
     names = " ".join(frame.get("sym", "") for waker in own for frame in waker["callchain"])
     check("pipe" in names or "kernel addresses have no symbols" in script.stderr, "the call chain has the write into the pipe", names[:1000])
+    rows = subprocess.run([PERCH, "report", "-i", os.path.join(work, "wakers.data"), "-j", "-g", "none", "--no-children", "-s", "tid,waker"],
+                          capture_output=True, text=True, check=False)
+    column = [row["waker"] for row in map(json.loads, rows.stdout.splitlines()) if row["event"] == "offcpu-time" and row["tid"] == reader]
+    check((f"{writer}:program" in column) == bool(own) and set(column) <= {f"{writer}:program", "[interrupt]", "[unknown]"},
+          f"the column waker has it: {column}", rows)
     text = subprocess.run([PERCH, "script", "-i", os.path.join(work, "wakers.data"), "-F", "comm,tid,event,ip,sym,bpf-output"],
                           capture_output=True, text=True, check=False)
-    check(not own or f"off-CPU: blocked, woken by program {writer}\n" in text.stdout, "the text has it", text.stdout[:1000])
+    check(not own or f"off-CPU: interruptible, woken by program {writer}\n" in text.stdout, "the text has it", text.stdout[:1000])
 
 
 def check_refusals(work):
@@ -382,7 +411,9 @@ def main():
             print("skipped: this user may not profile the kernel")
             return 77
         check_each(work)
-        check_chains(work, check_sums(work))
+        threads = check_sums(work)
+        check_chains(work, threads)
+        check_states(work, threads)
         check_without_chains(work)
         check_perf(work)
         check_export(work)

@@ -622,22 +622,21 @@ static void all_time_is_in_samples(void **state)
 	perch__off_cpu_clear(&intervals);
 }
 
-/* Raw data of any size is decoded without a read beyond it. */
-/* The sample of sched:sched_waking: the id of the woken thread is at 24. */
-static void waking(struct off_cpu_intervals *intervals, uint32_t by, uint32_t woken, uint64_t time,
-		   bool interrupt)
+/* The sample of a tracepoint with 36 bytes of raw data, of which some are set. */
+static void traced(struct off_cpu_intervals *intervals, uint32_t event, uint32_t tid, uint64_t time,
+		   uint8_t flags, const void *field, size_t size)
 {
 	uint64_t words[] = {
 		0,
 		ID + 2,
 		0x1000,
-		(uint64_t)by << 32 | PID,
+		(uint64_t)tid << 32 | PID,
 		time,
 		3,
 		1,
 		2,
 		PERCH_CONTEXT_KERNEL,
-		0x7000 + by,
+		0x7000 + tid,
 		0,
 		0,
 		0,
@@ -647,19 +646,80 @@ static void waking(struct off_cpu_intervals *intervals, uint32_t by, uint32_t wo
 	const struct perch_record_header header = { PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL,
 						    sizeof(words) };
 	char *raw = (char *)&words[10];
-	const uint32_t size = 36;
+	const uint32_t raw_size = 36;
 	struct perch_record record;
 
 	memcpy(words, &header, sizeof(header));
-	memcpy(raw, &size, sizeof(size));
-	raw[4 + 2] = interrupt ? 0x08 : 0;
-	memcpy(raw + 4 + 24, &woken, sizeof(woken));
+	memcpy(raw, &raw_size, sizeof(raw_size));
+	raw[4 + 2] = (char)flags;
+	memcpy(raw + 4 + 24, field, size);
 	assert_int_equal(perch_record_decode(&record, &intervals->layout.parse_info, words,
 					     header.size, NULL),
 			 0);
-	record.event = OFF_CPU_WAKING;
-	intervals->woken_at = 24;
+	record.event = event;
 	perch__off_cpu_take(intervals, &record);
+}
+
+/* The sample of sched:sched_waking: the id of the woken thread is at 24. */
+static void waking(struct off_cpu_intervals *intervals, uint32_t by, uint32_t woken, uint64_t time,
+		   bool interrupt)
+{
+	intervals->woken_at = 24;
+	traced(intervals, OFF_CPU_WAKING, by, time, interrupt ? 0x08 : 0, &woken, sizeof(woken));
+}
+
+/* The state of the tracepoint is that of the interval, unless the thread could have continued. */
+static void an_interval_has_the_state_of_the_tracepoint(void **state)
+{
+	static const struct {
+		uint64_t bits;
+		const char *state;
+	} cases[] = {
+		{ 0, "preempted" },
+		{ 0x100, "preempted" },
+		{ 1, "interruptible" },
+		{ 2, "uninterruptible" },
+		{ 4, "stopped" },
+		{ 8, "traced" },
+		{ 0x10, "dead" },
+		{ 0x20, "dead" },
+		{ 0x40, "parked" },
+		{ 0x80, "idle" },
+		{ 0x402, "uninterruptible" },
+	};
+	struct off_cpu_intervals intervals = begin(FIELDS);
+	struct perch_off_cpu off_cpu;
+
+	(void)state;
+	intervals.state_at = 24;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t time = (i + 1) * 100 * MS;
+
+		traced(&intervals, 0, 11, time - 1, 0, &cases[i].bits, sizeof(cases[i].bits));
+		change(&intervals, 11, time, true, false);
+		come(&intervals, 11, time + MS);
+		finished(&intervals, i, &off_cpu);
+		assert_string_equal(perch_off_cpu_state_name(off_cpu.state), cases[i].state);
+	}
+	/* the record of the switch has it, too; without a sample, nothing else is known */
+	traced(&intervals, 0, 11, 9000 * MS - 1, 0, &cases[2].bits, sizeof(cases[2].bits));
+	change(&intervals, 11, 9000 * MS, true, true);
+	come(&intervals, 11, 9001 * MS);
+	finished(&intervals, 11, &off_cpu);
+	assert_int_equal(off_cpu.state, PERCH_OFF_CPU_PREEMPTED);
+	change(&intervals, 11, 9100 * MS, true, false);
+	come(&intervals, 11, 9101 * MS);
+	finished(&intervals, 12, &off_cpu);
+	assert_int_equal(off_cpu.state, PERCH_OFF_CPU_BLOCKED);
+	/* the field is beyond the raw data */
+	intervals.state_at = 32;
+	traced(&intervals, 0, 11, 9200 * MS - 1, 0, &cases[2].bits, sizeof(cases[2].bits));
+	change(&intervals, 11, 9200 * MS, true, false);
+	come(&intervals, 11, 9201 * MS);
+	finished(&intervals, 13, &off_cpu);
+	assert_int_equal(off_cpu.state, PERCH_OFF_CPU_BLOCKED);
+	assert_string_equal(perch_off_cpu_state_name(1000), "unknown");
+	perch__off_cpu_clear(&intervals);
 }
 
 static void is_woken_by(const struct off_cpu_intervals *intervals, size_t index, uint32_t tid,
@@ -756,6 +816,7 @@ static void a_damaged_waker_is_none(void **state)
 	assert_int_equal(off_cpu.waker_nr, 0);
 }
 
+/* Raw data of any size is decoded without a read beyond it. */
 static void damaged_raw_data_is_refused(void **state)
 {
 	uint64_t words[8] = { (uint64_t)2 << 32 | 1, 1000, 2, 0x11, 0x22, 0x33 };
@@ -818,6 +879,7 @@ int main(void)
 		cmocka_unit_test(switches_without_stacks_have_times),
 		cmocka_unit_test(stacks_are_copied),
 		cmocka_unit_test(all_time_is_in_samples),
+		cmocka_unit_test(an_interval_has_the_state_of_the_tracepoint),
 		cmocka_unit_test(a_waker_is_in_the_sample),
 		cmocka_unit_test(a_sum_has_no_waker),
 		cmocka_unit_test(a_damaged_waker_is_none),

@@ -178,7 +178,7 @@ static bool same_named(const void *items, uint32_t index, const void *key)
 	return named->thread == wanted->thread && named->id == wanted->id;
 }
 
-static int named_value(struct perch_profile *profile, const struct perch_thread *thread,
+int perch__named_value(struct perch_profile *profile, const struct perch_thread *thread,
 		       uint32_t id, uint64_t *value)
 {
 	struct named_threads *named = &profile->named;
@@ -212,13 +212,13 @@ static int pid_value(const struct sample *sample, uint64_t *value)
 	uint32_t pid = perch_thread_pid(sample->thread);
 	const struct perch_thread *first = perch_processes_thread(profile->processes, pid, pid);
 
-	return first ? named_value(profile, first, pid, value) : -ENOMEM;
+	return first ? perch__named_value(profile, first, pid, value) : -ENOMEM;
 }
 
 static int tid_value(const struct sample *sample, uint64_t *value)
 {
-	return named_value(sample->profile, sample->thread, perch_thread_tid(sample->thread),
-			   value);
+	return perch__named_value(sample->profile, sample->thread, perch_thread_tid(sample->thread),
+				  value);
 }
 
 static uint32_t name_of(const struct perch_profile *profile, uint64_t value)

@@ -314,7 +314,31 @@ static void take_switch(struct off_cpu_intervals *intervals, const struct perch_
 	thread->position = OFF_CPU_OFF;
 	thread->waker.flags = 0;
 	thread->out = record->sample_id.time;
-	thread->state = change->preempt ? PERCH_OFF_CPU_PREEMPTED : PERCH_OFF_CPU_BLOCKED;
+	thread->state = change->preempt	     ? PERCH_OFF_CPU_PREEMPTED
+			: thread->last.bytes ? thread->last.state
+					     : PERCH_OFF_CPU_UNKNOWN;
+	if (thread->state == PERCH_OFF_CPU_UNKNOWN)
+		thread->state = PERCH_OFF_CPU_BLOCKED;
+}
+
+/* The state of the tracepoint has one bit; none and larger ones are of a thread that can run. */
+static uint32_t state_of(const struct off_cpu_intervals *intervals,
+			 const struct perch_sample *sample)
+{
+	static const uint8_t states[] = {
+		PERCH_OFF_CPU_INTERRUPTIBLE, PERCH_OFF_CPU_UNINTERRUPTIBLE,
+		PERCH_OFF_CPU_STOPPED,	     PERCH_OFF_CPU_TRACED,
+		PERCH_OFF_CPU_DEAD,	     PERCH_OFF_CPU_DEAD,
+		PERCH_OFF_CPU_PARKED,	     PERCH_OFF_CPU_IDLE,
+	};
+	uint64_t bits;
+	unsigned lowest;
+
+	if (!intervals->state_at || sample->raw.size < intervals->state_at + sizeof(bits))
+		return PERCH_OFF_CPU_UNKNOWN;
+	memcpy(&bits, (const char *)sample->raw.data + intervals->state_at, sizeof(bits));
+	lowest = bits ? (unsigned)__builtin_ctzll(bits) : UINT32_MAX;
+	return lowest < sizeof(states) ? states[lowest] : PERCH_OFF_CPU_PREEMPTED;
 }
 
 /* The sample of a switch comes before its SWITCH record. */
@@ -339,6 +363,7 @@ static void take_sample(struct off_cpu_intervals *intervals, const struct perch_
 		return;
 	memcpy(thread->sample, record->bytes, last.size);
 	last.bytes = thread->sample;
+	last.state = state_of(intervals, &record->sample);
 	thread->last = last;
 }
 

@@ -16,6 +16,7 @@
 #define RING_BYTES	    (2u << 20)
 #define ALL_RINGS_BYTES	    (64u << 20)
 
+#define SWITCH		    "sched:sched_switch"
 #define WAKING		    "sched:sched_waking"
 #define FIRST_PID_NAMESPACE 0xeffffffcu /* the inode of that of the machine */
 #define COPIES                                                                          \
@@ -42,24 +43,34 @@ static void set_fields_of_waking(struct perch_event *waking, const struct perch_
 	waking->terms.call_graph = PERCH_CALL_GRAPH_FP;
 }
 
+/* Finds a field in the data of a tracepoint. */
+static int find_field(size_t *offset, const char *event, const char *name, size_t size,
+		      struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_tracepoint_format *format;
+	const struct perch_tracepoint_field *field;
+	int rc = perch_tracepoint_format_read(&format, event, machine, err);
+
+	if (rc < 0)
+		return rc;
+	field = perch_tracepoint_format_find(format, name);
+	if (field && field->size == size)
+		*offset = field->offset;
+	else
+		rc = perch_error_set(err, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
+				     "the fields of %s are unknown: leave out wakers", event);
+	perch_tracepoint_format_free(format);
+	return rc;
+}
+
 /* Finds the woken thread in the data of sched:sched_waking. */
 static int find_woken(struct recorder_off_cpu *off_cpu, struct perch_machine *machine,
 		      struct perch_error *err)
 {
-	struct perch_tracepoint_format *format;
-	const struct perch_tracepoint_field *pid;
 	struct stat status;
-	int rc = perch_tracepoint_format_read(&format, WAKING, machine, err);
+	int rc = find_field(&off_cpu->intervals.woken_at, WAKING, "pid", sizeof(uint32_t), machine,
+			    err);
 
-	if (rc < 0)
-		return rc;
-	pid = perch_tracepoint_format_find(format, "pid");
-	if (pid && pid->size == sizeof(uint32_t))
-		off_cpu->intervals.woken_at = pid->offset;
-	else
-		rc = perch_error_set(err, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				     "the fields of " WAKING " are unknown: leave out wakers");
-	perch_tracepoint_format_free(format);
 	/* the tracepoint has the ids of the machine, and samples those of the namespace */
 	if (rc >= 0 && !stat("/proc/self/ns/pid", &status) && status.st_ino != FIRST_PID_NAMESPACE)
 		return perch_error_set(err, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
@@ -67,18 +78,24 @@ static int find_woken(struct recorder_off_cpu *off_cpu, struct perch_machine *ma
 	return rc;
 }
 
-static int open_event(struct recorder_off_cpu *off_cpu, const char *name,
+/* Opens an event of switches, and that of wakers. */
+static int open_event(struct recorder_off_cpu *off_cpu, const char *name, const char *filter,
 		      const struct perch_attr *event, const struct perch_event_terms *terms,
 		      const struct perch_targets *targets,
 		      const struct perch_sampler_options *options, struct perch_error *err)
 {
+	struct perch_machine *machine = options->event.machine;
 	struct perch_events events;
-	int rc = perch_events_parse(&events, name, options->event.machine, err);
+	int rc = perch_events_parse(&events, name, machine, err);
 
+	if (rc >= 0 && filter)
+		rc = perch_events_set_filter(&events, 0, filter, machine, err);
+	if (rc >= 0 && off_cpu->wakers)
+		rc = perch_events_add(&events, WAKING, machine, err);
 	if (rc >= 0) {
 		events.event[0].attr.sample_type = event->sample_type;
 		events.event[0].terms = *terms;
-		if (events.nr > OFF_CPU_WAKING)
+		if (off_cpu->wakers)
 			set_fields_of_waking(&events.event[OFF_CPU_WAKING], event, terms);
 		rc = perch_sampler_open_events(&off_cpu->sampler, &events, targets, options, err);
 	}
@@ -105,6 +122,27 @@ static size_t ring_pages(const struct perch_sampler_options *options)
 	return pages;
 }
 
+/*
+ * The tracepoint has the state of the thread. A switch of an idle CPU is no time of a thread, and
+ * its call chain costs as much. Who may not use tracepoints gets the software event.
+ */
+static int open_switches(struct recorder_off_cpu *off_cpu, const struct perch_attr *event,
+			 const struct perch_event_terms *terms, const struct perch_targets *targets,
+			 const struct perch_sampler_options *options, struct perch_error *err)
+{
+	size_t *state_at = &off_cpu->intervals.state_at;
+	const char *filter = off_cpu->intervals.cpu_wide ? "prev_pid != 0" : NULL;
+	int rc = find_field(state_at, SWITCH, "prev_state", sizeof(uint64_t),
+			    options->event.machine, NULL);
+
+	if (rc >= 0)
+		rc = open_event(off_cpu, SWITCH, filter, event, terms, targets, options, err);
+	if (rc >= 0 || off_cpu->wakers)
+		return rc;
+	*state_at = 0;
+	return open_event(off_cpu, "context-switches", NULL, event, terms, targets, options, err);
+}
+
 /* A user who may not profile the kernel gets SWITCH records, which have no call chains. */
 static int open_sampler(struct recorder_off_cpu *off_cpu, const struct perch_attr *event,
 			const struct perch_event_terms *terms, const struct perch_targets *targets,
@@ -128,17 +166,14 @@ static int open_sampler(struct recorder_off_cpu *off_cpu, const struct perch_att
 	 * of it, which is the case if user space is unwound from copies of the stack */
 	own.event.exclude_callchain_kernel |= own.event.exclude_kernel && !copies;
 	own.event.exclude_kernel = 0;
-	off_cpu->stacks = true;
-	if (off_cpu->wakers)
-		return open_event(off_cpu, "context-switches," WAKING, event, terms, targets, &own,
-				  err);
-	rc = open_event(off_cpu, "context-switches", event, terms, targets, &own, err);
+	rc = open_switches(off_cpu, event, terms, targets, &own, err);
 	off_cpu->stacks = rc >= 0;
-	if ((rc != -EACCES && rc != -EPERM) || !(own.event.may & PERCH_MAY_EXCLUDE_KERNEL))
+	if ((rc != -EACCES && rc != -EPERM) || !(own.event.may & PERCH_MAY_EXCLUDE_KERNEL) ||
+	    off_cpu->wakers)
 		return rc;
 	own.event.exclude_kernel = 1;
 	own.event.exclude_callchain_kernel = !copies;
-	return open_event(off_cpu, "dummy", event, terms, targets, &own, err);
+	return open_event(off_cpu, "dummy", NULL, event, terms, targets, &own, err);
 }
 
 static int keep_tids(struct recorder_off_cpu *off_cpu, const struct perch_targets *targets,
@@ -175,7 +210,9 @@ int perch__off_cpu_open(struct recorder_off_cpu **result, const struct perch_att
 		return PERCH__NO_MEMORY(err, "to record with");
 	off_cpu->wakers = wakers;
 	off_cpu->machine = options->event.machine;
-	rc = open_sampler(off_cpu, event, terms, targets, options, err);
+	rc = keep_tids(off_cpu, targets, err);
+	if (rc >= 0)
+		rc = open_sampler(off_cpu, event, terms, targets, options, err);
 	if (rc < 0)
 		return rc;
 	attr = perch_sampler_event(off_cpu->sampler, 0, &name, &ids, &nr);
@@ -184,7 +221,7 @@ int perch__off_cpu_open(struct recorder_off_cpu **result, const struct perch_att
 		return perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
 				       "off-CPU time cannot be recorded with samples of these "
 				       "fields");
-	return keep_tids(off_cpu, targets, err);
+	return 0;
 }
 
 void perch__off_cpu_close(struct recorder_off_cpu *off_cpu)

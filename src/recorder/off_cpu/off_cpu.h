@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Off-CPU time of threads, without BPF. A sampler of its own has the event context-switches, each
- * of whose samples has the call chain of the thread that leaves its CPU, and SWITCH records, which
- * say when a thread leaves and comes back, and if it was preempted. Intervals are made from both in
- * the order of time. They become samples of the event "offcpu-time", which the recorder writes. Of
- * what the kernel wrote, nothing is written: at 100,000 switches per second that would be 40 MB per
- * second.
+ * Off-CPU time of threads, without BPF. A sampler of its own has an event whose samples have the
+ * call chain of the thread that leaves its CPU, and SWITCH records, which say when a thread leaves
+ * and comes back, and if it was preempted. The event is sched:sched_switch, which also has the
+ * state of the thread, or context-switches where this user may not use tracepoints. Intervals are
+ * made from both in the order of time. They become samples of the event "offcpu-time", which the
+ * recorder writes. Of what the kernel wrote, nothing is written: at 100,000 switches per second
+ * that would be 40 MB per second.
  *
  * The event "offcpu-time" is opened as perf does, as the software event bpf-output, which never
  * occurs, so that the samples have an event with ids. The fields of both events are the same: a
@@ -29,6 +30,7 @@ struct off_cpu_switch {
 	size_t chain; /* offset of the call chain, which begins with its number of entries */
 	size_t rest;  /* offset of what follows the raw data; .size: it was left out */
 	uint64_t cgroup;
+	uint32_t state; /* PERCH_OFF_CPU_UNKNOWN: the event does not have it */
 };
 
 /* Where the fields are, for both events. */
@@ -126,6 +128,7 @@ struct off_cpu_intervals {
 	uint64_t started;   /* when the events were enabled; 0: unknown */
 	bool cpu_wide;	    /* switches are seen after the end of a thread */
 	size_t woken_at;    /* offset of the woken thread's id in the data of sched:sched_waking */
+	size_t state_at;    /* that of prev_state in sched:sched_switch; 0: another event */
 
 	uint64_t now; /* of the last record */
 	struct off_cpu_thread *thread;
