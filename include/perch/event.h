@@ -113,7 +113,16 @@ struct perch_event {
 	/** The string that attr.config1 points to: file of a uprobe, function of a kprobe. Or NULL.
 	 * perch_events_clear() frees it with free(3). */
 	char *path;
-	uint64_t reserved[8]; /**< must be 0 */
+	/**
+	 * The arguments of a probe, in the language of uprobe_events of tracefs: "n=%di:s32
+	 * name=+0(%si):string". perch_probes_define() makes a probe that reads them; others read
+	 * none. NULL if there are none. perch_events_clear() frees it with free(3).
+	 */
+	char *arguments;
+	/** The arguments that cannot be read, and why: "arg2 (8@(%rax,%rbx)): the kernel adds no
+	 * two registers". NULL if there are none. perch_events_clear() frees it with free(3). */
+	char *unread;
+	uint64_t reserved[6]; /**< must be 0 */
 };
 
 /** A list of events; all zero is an empty list. */

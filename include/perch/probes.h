@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Definitions of probes in tracefs, for programs with several threads or children.
+ * Probes of files, and definitions of probes in tracefs, for their arguments, and for programs with
+ * several threads or children.
  *
  * The kernel cannot inherit an event whose attr points to a path or a function, as the attr of a
  * probe does. A probe that is defined in tracefs is a tracepoint, which has no path and can be
@@ -29,8 +30,8 @@ struct perch_probes;
 
 /**
  * Defines the probes of a list in tracefs. Each event with a path or function (perch_event.path)
- * becomes the tracepoint of its definition, with the same name, and its group can be inherited.
- * Other events stay as they are.
+ * becomes the tracepoint of its definition, with the same name, and its group can be inherited. Its
+ * arguments (perch_event.arguments) become fields of the tracepoint. Other events stay as they are.
  *
  * First it removes what programs of this pid namespace have left that were killed
  * (perch_probes_find_stale()).
@@ -53,6 +54,36 @@ PERCH_API int perch_probes_define(struct perch_probes **probes, struct perch_eve
  * @param probes  NULL is allowed
  */
 PERCH_API void perch_probes_free(struct perch_probes *probes);
+
+/** A site of a USDT probe: a static probe in a program or library. */
+struct perch_usdt_probe {
+	const char *provider; /**< "shop" of "usdt:./server:shop:sold" */
+	const char *name;     /**< "sold" */
+	uint64_t offset;      /**< of its instruction in the file */
+	uint64_t counter;     /**< offset of its 16-bit reference counter in the file; 0 is none */
+	const char *text; /**< the arguments as the file has them: "-4@%edi 8@16(%rbp)"; or "" */
+	const char *arguments; /**< what the kernel can read of them, as in struct perch_event; or
+				  NULL */
+	const char *unread;    /**< the others, as in struct perch_event; or NULL */
+	uint64_t reserved[4];  /**< for members of later versions */
+};
+/** Called for each site, with texts that live until it returns. Another result than 0 ends the
+ * list. */
+typedef int perch_usdt_visit(void *context, const struct perch_usdt_probe *probe);
+
+/**
+ * Lists the USDT probes of a file, in its order.
+ *
+ * @param path      of the file, below the root of the machine
+ * @param machine   NULL is this machine
+ * @param visit     is called for each site of each probe
+ * @param context   its first argument
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0, what visit returned, or a negative errno
+ * @retval -EBADMSG the file is not an ELF file, or corrupt
+ */
+PERCH_API int perch_usdt_list(const char *path, const struct perch_machine *machine,
+			      perch_usdt_visit *visit, void *context, struct perch_error *err);
 
 /** Definitions that programs have left. */
 struct perch_stale_probes {

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include <perch/probes.h>
 
 #include "probes.h"
 
-static struct perch_probes *defined; /* for the function of atexit(3) */
+/* For the function of atexit(3): the events of a command, and those of --switch-output-event. */
+static struct perch_probes *defined[2];
+static size_t nr_defined;
 
 static void remove_defined(void)
 {
-	perch_probes_free(defined);
+	while (nr_defined)
+		perch_probes_free(defined[--nr_defined]);
 }
 
 static bool has_probe(const struct perch_events *events)
@@ -19,21 +25,68 @@ static bool has_probe(const struct perch_events *events)
 	return false;
 }
 
-int cli_inherit_probes(const char *command, const struct cli_target *target,
-		       struct perch_events *events, struct perch_machine *machine)
+static bool has_arguments(const struct perch_events *events)
 {
+	for (size_t i = 0; i < events->nr; i++)
+		if (events->event[i].arguments)
+			return true;
+	return false;
+}
+
+/* A USDT probe has arguments that nobody asked for. */
+static bool asks_for_arguments(const struct perch_events *events)
+{
+	for (size_t i = 0; i < events->nr; i++)
+		if (events->event[i].arguments && strncmp(events->event[i].name, "usdt:", 5))
+			return true;
+	return false;
+}
+
+static bool may_define(struct perch_machine *machine)
+{
+	char path[PATH_MAX];
+
+	return !perch_machine_tracefs(machine, path, sizeof(path) - sizeof("/uprobe_events"),
+				      NULL) &&
+	       !access(strcat(path, "/uprobe_events"), W_OK);
+}
+
+static void note_unread(const char *command, const struct perch_events *events)
+{
+	for (size_t i = 0; i < events->nr; i++)
+		if (events->event[i].unread)
+			cli_note(command, "'%s': not read: %s", events->event[i].name,
+				 events->event[i].unread);
+}
+
+int cli_define_probes(const char *command, struct cli_probes wanted,
+		      const struct cli_target *target, struct perch_events *events,
+		      struct perch_machine *machine)
+{
+	const bool inherit = wanted.inherit && !cli_target_system_wide(target) && has_probe(events);
+	bool arguments = wanted.arguments && has_arguments(events);
 	struct perch_error err;
 
 	/* the open call of an ordinary user is refused, and the refusal is explained */
-	if (cli_target_system_wide(target) || !has_probe(events) ||
-	    !perch_machine_privileged(machine))
+	if (!perch_machine_privileged(machine))
 		return 0;
-	if (perch_probes_define(&defined, events, machine, &err)) {
-		perch_error_remedy(
-			&err,
-			"measure only the first thread with -i, or every process with -a, or mount tracefs and make it writable");
+	if (wanted.arguments)
+		note_unread(command, events);
+	if (arguments && !inherit && !asks_for_arguments(events) && !may_define(machine)) {
+		cli_note(command, "the arguments of USDT probes are not read: this needs a "
+				  "tracefs that is mounted and writable");
+		arguments = false;
+	}
+	if ((!inherit && !arguments) || nr_defined == CLI_NR(defined))
+		return 0;
+	if (perch_probes_define(&defined[nr_defined], events, machine, &err)) {
+		if (inherit)
+			perch_error_remedy(
+				&err,
+				"measure only the first thread with -i, or every process with -a, or mount tracefs and make it writable");
 		return cli_error(command, &err);
 	}
-	atexit(remove_defined);
+	if (!nr_defined++)
+		atexit(remove_defined);
 	return 0;
 }

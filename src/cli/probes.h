@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Probes of programs that have several threads or child processes. */
+/* Probes of programs that have several threads or child processes, and of arguments. */
 #ifndef PERCH_CLI_PROBES_H
 #define PERCH_CLI_PROBES_H
 
 #include "program/target.h"
 
+struct cli_probes {
+	bool inherit;	/* new threads and children are measured too, unless whole CPUs are */
+	bool arguments; /* samples have the arguments of the probes */
+};
+
 /*
- * Makes the probes with a path or function inheritable by new threads and children, unless they
- * count whole CPUs: each one is defined in tracefs, and its event becomes that tracepoint, with the
- * same name. The definitions are removed when the command exits. Without access to tracefs it
- * prints an error that names other ways. Returns 0 or an exit status.
+ * Defines the probes with a path or function in tracefs, if they must be inherited or have
+ * arguments: each event becomes that tracepoint, with the same name. The definitions are removed
+ * when the command exits. Without access to tracefs it prints an error that names other ways, or a
+ * note if only arguments of USDT probes are missing. Returns 0 or an exit status.
  */
-int cli_inherit_probes(const char *command, const struct cli_target *target,
-		       struct perch_events *events, struct perch_machine *machine);
+int cli_define_probes(const char *command, struct cli_probes wanted,
+		      const struct cli_target *target, struct perch_events *events,
+		      struct perch_machine *machine);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of events, which owns the filter and path of each. */
+/* The list of events, which owns the texts of each. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +52,8 @@ void perch__drop_events(struct perch_events *events, size_t nr)
 
 		free(event->filter);
 		free(event->path);
+		free(event->arguments);
+		free(event->unread);
 	}
 }
 

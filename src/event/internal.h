@@ -20,6 +20,7 @@
  *	  probe/elf_demangled.c	  functions by demangled names
  *	  probe/elf_function.c	  functions in symbol tables
  *	  probe/usdt.c		  USDT notes
+ *	    probe/usdt_arguments.c  their arguments
  *	  probe/find_dso.c	  the file of a name such as "libc"
  *	  probe/kernel_function.c  checks a function against /proc/kallsyms
  *	term_list.c		terms between slashes

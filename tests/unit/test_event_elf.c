@@ -202,11 +202,81 @@ static void survives_corrupt_files(void **state)
 	}
 }
 
+static const struct {
+	uint16_t machine;
+	const char *text, *arguments, *unread; /* NULL: none */
+} usdt_arguments[] = {
+	{ EM_X86_64, "", NULL, NULL },
+	{ EM_X86_64, "8@%rax -4@%edi 2@%r8w -1@%sil",
+	  "arg1=%ax:u64 arg2=%di:s32 arg3=%r8:u16 arg4=%si:s8", NULL },
+	{ EM_X86_64, "1@%ah 8@%rsp", "arg1=%ax:b8@8/16 arg2=%sp:u64", NULL },
+	{ EM_X86_64, "-4@16(%rbp) 8@-0x20(%rsp) 4@(%rdx) 4@8+4(%r13)",
+	  "arg1=+16(%bp):s32 arg2=-32(%sp):u64 arg3=+0(%dx):u32 arg4=+12(%r13):u32", NULL },
+	{ EM_X86_64, "-4@$-7 8@$0x10 %rcx", "arg1=\\-7:s32 arg2=\\16:u64 arg3=%cx:u64", NULL },
+	{ EM_X86_64, "8@-8(%rbp,%rax,8) 4@( %rax, %rbx) 8@%rdi", "arg3=%di:u64",
+	  "arg1 (8@-8(%rbp,%rax,8)): the kernel adds no two registers; "
+	  "arg2 (4@( %rax, %rbx)): the kernel adds no two registers" },
+	{ EM_X86_64, "4@count(%rip) 8@count+8(%rip) 8@$count 8@count", NULL,
+	  "arg1 (4@count(%rip)): its address is a symbol; "
+	  "arg2 (8@count+8(%rip)): its address is a symbol; "
+	  "arg3 (8@$count): its address is a symbol; arg4 (8@count): its address is a symbol" },
+	{ EM_X86_64, "8f@%xmm0 -1@%ah 3@%eax 4@%nix 8@8(%rax 8@0x7fffffffff(%rax)", NULL,
+	  "arg1 (8f@%xmm0): it is a floating-point number; "
+	  "arg2 (-1@%ah): the kernel reads this part of the register without a sign; "
+	  "arg3 (3@%eax): its form is unknown; arg4 (4@%nix): its form is unknown; "
+	  "arg5 (8@8(%rax 8@0x7fffffffff(%rax)): its form is unknown" },
+	{ EM_X86_64, "8@0x7fffffffff(%rax)", NULL,
+	  "arg1 (8@0x7fffffffff(%rax)): its form is unknown" },
+	{ EM_386, "-4@%eax 4@8(%ebp) %edx", "arg1=%ax:s32 arg2=+8(%bp):u32 arg3=%dx:u32", NULL },
+	{ EM_AARCH64, "-4@x0 8@x30 4@w19 -4@5 8@-1",
+	  "arg1=%x0:s32 arg2=%x30:u64 arg3=%x19:u32 arg4=\\5:s32 "
+	  "arg5=\\-1:u64",
+	  NULL },
+	{ EM_AARCH64, "-4@[sp, 12] 8@[x29, #-16] 8@[x1] 8@sp",
+	  "arg1=+12(%sp):s32 arg2=-16(%x29):u64 arg3=+0(%x1):u64 arg4=%sp:u64", NULL },
+	{ EM_AARCH64, "8@[x0, x1] 4@[x0, w1, sxtw 2] 8@d0 8@x31 8@[x0, :lo12:name] 4@name", NULL,
+	  "arg1 (8@[x0, x1]): the kernel adds no two registers; "
+	  "arg2 (4@[x0, w1, sxtw 2]): the kernel adds no two registers; "
+	  "arg3 (8@d0): it is a floating-point number; arg4 (8@x31): its address is a symbol; "
+	  "arg5 (8@[x0, :lo12:name]): its address is a symbol; "
+	  "arg6 (4@name): its address is a symbol" },
+	{ EM_S390, "8@%r2", NULL, "arg1 (8@%r2): arguments of this architecture are not known" },
+};
+
+static void assert_text(const char *text, const char *wanted)
+{
+	if (wanted && text)
+		assert_string_equal(text, wanted);
+	else
+		assert_ptr_equal(text, wanted);
+}
+
+static void translates_usdt_arguments(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < PERCH__NR(usdt_arguments); i++) {
+		const struct perch__elf elf = { .machine = usdt_arguments[i].machine,
+						.wide = usdt_arguments[i].machine != EM_386 };
+		char *arguments, *unread;
+
+		assert_int_equal(perch__usdt_arguments(&elf, usdt_arguments[i].text, &arguments,
+						       &unread),
+				 0);
+		assert_text(arguments, usdt_arguments[i].arguments);
+		assert_text(unread, usdt_arguments[i].unread);
+		free(arguments);
+		free(unread);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_functions),	  cmocka_unit_test(clears_thumb_bit),
-		cmocka_unit_test(finds_usdt_probes),	  cmocka_unit_test(limits_bytes_of_notes),
+		cmocka_unit_test(finds_functions),
+		cmocka_unit_test(clears_thumb_bit),
+		cmocka_unit_test(translates_usdt_arguments),
+		cmocka_unit_test(finds_usdt_probes),
+		cmocka_unit_test(limits_bytes_of_notes),
 		cmocka_unit_test(survives_corrupt_files),
 	};
 

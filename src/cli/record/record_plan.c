@@ -255,6 +255,7 @@ static int open_cgroups(struct record_plan *plan, const struct record_options *o
 
 static int choose_events(struct record_plan *plan, struct record_options *options)
 {
+	const struct cli_probes wanted = { .inherit = !options->no_inherit, .arguments = true };
 	struct perch_error err;
 	int status = 0;
 
@@ -272,9 +273,8 @@ static int choose_events(struct record_plan *plan, struct record_options *option
 		finish_events(plan, options);
 		return 0;
 	}
-	if (!options->no_inherit)
-		status = cli_inherit_probes(options->command, &options->target, &plan->events,
-					    options->events.machine);
+	status = cli_define_probes(options->command, wanted, &options->target, &plan->events,
+				   options->events.machine);
 	if (status)
 		return status;
 	finish_events(plan, options);
@@ -306,12 +306,13 @@ static int choose_switch_event(struct perch_event *event, const struct record_op
 
 static int choose_switch_events(struct record_options *options)
 {
+	const struct cli_probes wanted = { .inherit = !options->no_inherit };
 	struct perch_events *events = &options->switch_events.list;
 	int status = 0;
 
-	if (!options->no_inherit && events->nr)
-		status = cli_inherit_probes(options->command, &options->target, events,
-					    options->events.machine);
+	if (events->nr)
+		status = cli_define_probes(options->command, wanted, &options->target, events,
+					   options->events.machine);
 	for (size_t i = 0; i < events->nr && !status; i++)
 		status = choose_switch_event(&events->event[i], options);
 	return status;

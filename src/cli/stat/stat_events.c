@@ -130,6 +130,7 @@ static void warn_no_metrics(const struct stat_job *stat)
 
 int stat_complete_events(struct stat_job *stat)
 {
+	const struct cli_probes wanted = { .inherit = !stat->options.no_inherit };
 	int status = stat->options.null ? 0 : add_defaults(stat);
 
 	if (!status && stat->cgroups_first && stat->events.list.nr)
@@ -138,9 +139,8 @@ int stat_complete_events(struct stat_job *stat)
 		status = stat_choose_cgroups(stat);
 	if (status)
 		return status;
-	if (!stat->options.no_inherit)
-		status = cli_inherit_probes(STAT_COMMAND, &stat->options.target, &stat->events.list,
-					    stat->events.machine);
+	status = cli_define_probes(STAT_COMMAND, wanted, &stat->options.target, &stat->events.list,
+				   stat->events.machine);
 	if (status)
 		return status;
 	stat->line = calloc(stat->events.list.nr * (stat->nr_for_each + !stat->nr_for_each) + 1,

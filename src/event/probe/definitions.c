@@ -135,16 +135,18 @@ void perch_probes_find_stale(const char *tracefs, struct perch_stale_probes *sta
 	for_each_stale(tracefs, used.owner != getpid(), count_stale, stale);
 }
 
-/* Writes "p:perch/p_4026531836_7_0 /bin/true:0x1234(0x10)". path: of the file, or a function. */
+/* Writes "p:perch/p_4026531836_7_0 /bin/true:0x1234(0x10) n=%di:s32". path: of the file, or a
+ * function. */
 static int write_probe(const struct perch_probes *probes, const struct perch_event *event,
 		       const char *path, bool is_user)
 {
 	const struct perch_attr *attr = &event->attr;
 	unsigned long long offset = attr->config2, counter = attr->config >> 32;
-	char text[PATH_MAX + 128], name[64];
+	const char *arguments = event->arguments ? event->arguments : "";
+	char text[2 * PATH_MAX + 128], name[64];
 	int length;
 
-	if (strlen(path) >= PATH_MAX)
+	if (strlen(path) >= PATH_MAX || strlen(arguments) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	set_name(probes, name, sizeof(name), probes->first + probes->nr);
 	length = snprintf(text, sizeof(text), "%c:" SYSTEM "/%s %s%s%#llx",
@@ -152,7 +154,7 @@ static int write_probe(const struct perch_probes *probes, const struct perch_eve
 			  offset);
 	if (counter)
 		length += snprintf(text + length, sizeof(text) - length, "(%#llx)", counter);
-	snprintf(text + length, sizeof(text) - length, "\n");
+	snprintf(text + length, sizeof(text) - length, "%s%s\n", *arguments ? " " : "", arguments);
 	return write_definition(probes->tracefs, is_user ? "uprobe_events" : "kprobe_events", text);
 }
 
@@ -211,7 +213,8 @@ static int replace_probe(struct perch_probes *probes, struct perch_event *event,
 	event->attr.config = id;
 	event->attr.config1 = event->attr.config2 = 0;
 	free(event->path);
-	event->path = NULL;
+	free(event->arguments);
+	event->path = event->arguments = NULL;
 	return 0;
 }
 

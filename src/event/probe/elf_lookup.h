@@ -101,6 +101,8 @@ void perch__elf_suggest_demangled(const struct perch__elf *elf, const struct per
 struct perch__usdt_site {
 	uint64_t offset;  /* of the instruction in the file */
 	uint64_t counter; /* offset of the 16-bit reference counter in the file; 0 is none */
+	/* members of struct perch_event, or NULL; freed by perch__free_usdt_sites() */
+	char *arguments, *unread;
 };
 #define PERCH__USDT_SITES_MAX 256
 /*
@@ -111,5 +113,16 @@ struct perch__usdt_site {
 int perch__elf_find_usdt_sites(const struct perch__elf *elf, const char *provider, const char *name,
 			       struct perch__usdt_site site[PERCH__USDT_SITES_MAX], size_t *nr,
 			       struct perch__suggestions *suggestions);
+void perch__free_usdt_sites(struct perch__usdt_site *site, size_t nr);
+
+/* ---- usdt_arguments.c ---- */
+
+/*
+ * Translates the arguments of a USDT note. *arguments: what the kernel can read, in the
+ * language of tracefs; *unread: the others, each with its reason; NULL if there are none. free(3)
+ * frees both. Returns 0 or -ENOMEM.
+ */
+int perch__usdt_arguments(const struct perch__elf *elf, const char *text, char **arguments,
+			  char **unread);
 
 #endif

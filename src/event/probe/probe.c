@@ -259,7 +259,10 @@ static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu,
 	if (!path[0]) /* a kernel address */
 		return 0;
 	event->path = strdup(path);
-	if (!event->path)
+	event->arguments = site->arguments ? strdup(site->arguments) : NULL;
+	event->unread = site->unread ? strdup(site->unread) : NULL;
+	if (!event->path || !event->arguments != !site->arguments ||
+	    !event->unread != !site->unread)
 		return perch__parse_error(parser, probe->at_file, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					  "no memory for the path of a probe");
 	attr->config1 = (uintptr_t)event->path;
@@ -291,7 +294,8 @@ static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmu
 {
 	for (size_t i = 0; i < probe->matches.nr; i++) {
 		const struct perch__probe_match *match = &probe->matches.match[i];
-		const struct perch__usdt_site site = { match->offset, probe->counter };
+		const struct perch__usdt_site site = { .offset = match->offset,
+						       .counter = probe->counter };
 		struct perch_event *event = &parser->events->event[first];
 		int rc = i ? perch__add_event(parser, &event) : 0;
 
@@ -324,8 +328,10 @@ static int resolve_probe(struct perch__parser *parser, const char *pmu_name, siz
 		rc = perch__check_kernel_function(parser, probe);
 	if (rc)
 		return rc;
-	return probe->matches.nr ? add_matches(parser, pmu, at, probe, first)
-				 : add_events(parser, pmu, probe, site, nr, first);
+	rc = probe->matches.nr ? add_matches(parser, pmu, at, probe, first)
+			       : add_events(parser, pmu, probe, site, nr, first);
+	perch__free_usdt_sites(site, nr);
+	return rc;
 }
 
 int perch__parse_probe(struct perch__parser *parser, const char *keyword, size_t at,

@@ -282,7 +282,7 @@ int perch__find_probe_sites(struct perch__parser *parser, struct perch__probe_sp
 	if (rc)
 		return report_file(parser, probe, rc);
 	*nr = 1;
-	site[0] = (struct perch__usdt_site){ probe->offset, 0 };
+	site[0] = (struct perch__usdt_site){ .offset = probe->offset };
 	if (probe->kind == PERCH__PROBE_USDT)
 		rc = find_usdt_sites(parser, probe, &elf, site, nr);
 	else if (!probe->numbered)
@@ -292,5 +292,7 @@ int perch__find_probe_sites(struct perch__parser *parser, struct perch__probe_sp
 	if (!rc && !probe->matches.nr)
 		rc = check_sites(parser, probe, &elf, site, *nr);
 	perch__elf_file_close(&elf);
+	if (rc)
+		perch__free_usdt_sites(site, *nr);
 	return rc;
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* A program with functions and a USDT probe, whose arguments probe_arguments.sh reads. */
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __aarch64__
+#define SEVEN "-4@-7"
+#else
+#define SEVEN "-4@$-7"
+#endif
+
+/* The note of a probe, as sys/sdt.h writes it. */
+#define PROBE(provider, name, arguments, ...)                               \
+	__asm__ __volatile__("990: nop\n"                                   \
+			     ".pushsection .note.stapsdt, \"\", \"note\"\n" \
+			     ".balign 4\n"                                  \
+			     ".4byte 992f - 991f, 994f - 993f, 3\n"         \
+			     "991: .asciz \"stapsdt\"\n"                    \
+			     "992: .balign 4\n"                             \
+			     "993: .8byte 990b, 0, 0\n"                     \
+			     ".asciz \"" provider "\"\n"                    \
+			     ".asciz \"" name "\"\n"                        \
+			     ".asciz \"" arguments "\"\n"                   \
+			     "994: .balign 4\n"                             \
+			     ".popsection\n" ::__VA_ARGS__)
+
+struct item {
+	int number;
+	const char *name;
+	struct item *next;
+	unsigned low : 3, high : 5;
+	short list[4];
+};
+
+/* Not static: compilers change the parameters of a static function. */
+long work(int count, const char *name, struct item *item, signed char small, uint64_t large);
+
+__attribute__((noinline)) long work(int count, const char *name, struct item *item,
+				    signed char small, uint64_t large)
+{
+	int twice = 2 * count;
+
+#if defined(__x86_64__) || defined(__aarch64__)
+	PROBE("shop", "sold", "-4@%[count] 8@%[name] -4@%[number] " SEVEN, [count] "r"(count),
+	      [name] "r"(name), [number] "m"(item->number));
+#endif
+	printf("work(%d, %s, %d, %d)\n", count, name, item->next->number, small);
+	return twice + small + (long)large;
+}
+
+int main(void)
+{
+	struct item last = { 22, "last", NULL, 1, 2, { 0 } };
+	struct item first = { 11, "first", &last, 5, 17, { 1, -2, 3, 4 } };
+
+	for (int i = 0; i < 3; i++)
+		if (work(i - 1, "name of a thing", &first, -3, 1ull << 40) == 0)
+			return 1;
+	return 0;
+}
