@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a switch, a wakeup, a fork or an exit changes. Records may be missing: a thread that leaves
+ * a CPU must have come to it, and one that comes must have left. What is concluded instead of a
+ * missing record is uncertain.
+ *
+ * perch__timeline_thread() may move the threads: pointers to others are fetched after it.
+ */
+#include "timeline/internal.h"
+
+/* The idle thread of a CPU, which has what is known of the CPU. NULL: unknown. */
+static struct timeline_thread *get_cpu(struct perch_timeline *timeline, uint32_t cpu)
+{
+	return cpu == TIMELINE_UNKNOWN ? NULL : perch__timeline_thread(timeline, 0, 0, cpu);
+}
+
+static struct timeline_thread *get_thread(struct perch_timeline *timeline,
+					  const struct timeline_change *change)
+{
+	if (!change->tid && change->cpu == TIMELINE_UNKNOWN)
+		return NULL;
+	return perch__timeline_thread(timeline, change->tid, change->pid, change->cpu);
+}
+
+static void set_name(struct timeline_thread *thread, const struct timeline_change *change)
+{
+	size_t most = sizeof(thread->thread.name) - 1;
+	size_t length = change->name_length < most ? change->name_length : most;
+
+	if (!change->name)
+		return;
+	memset(thread->thread.name, 0, sizeof(thread->thread.name));
+	memcpy(thread->thread.name, change->name, length);
+}
+
+/* What the thread did before its first record. */
+static void see(struct perch_timeline *timeline, struct timeline_thread *thread,
+		enum perch_timeline_state state)
+{
+	perch__timeline_begin(timeline, thread, state, timeline->options.started);
+	thread->flags = PERCH_TIMELINE_BEGAN_BEFORE;
+}
+
+/* A record of the thread is missing: what it did up to this time is uncertain. */
+static void conclude(struct perch_timeline *timeline, struct timeline_thread *thread,
+		     enum perch_timeline_state state, uint64_t time)
+{
+	timeline->stats.missing_switches++;
+	thread->flags |= PERCH_TIMELINE_UNCERTAIN;
+	perch__timeline_begin(timeline, thread, state, time);
+	thread->flags |= PERCH_TIMELINE_UNCERTAIN;
+}
+
+/* Whatever ran on the CPU has left it. */
+static void vacate(struct perch_timeline *timeline, uint32_t number, uint32_t index, uint64_t time)
+{
+	struct timeline_thread *cpu = perch__timeline_find(&timeline->threads, 0, number);
+	struct timeline_thread *thread;
+
+	if (!cpu || cpu->current == TIMELINE_UNKNOWN || cpu->current == index)
+		return;
+	thread = &timeline->threads.thread[cpu->current];
+	cpu->current = TIMELINE_UNKNOWN;
+	if (thread->live && thread->state == PERCH_TIMELINE_RUNNING && thread->thread.cpu == number)
+		conclude(timeline, thread, PERCH_TIMELINE_UNKNOWN, time);
+}
+
+/* The thread does not run where it was seen last. */
+static void leave_cpu(struct perch_timeline *timeline, const struct timeline_thread *thread)
+{
+	struct timeline_thread *cpu =
+		perch__timeline_find(&timeline->threads, 0, thread->thread.cpu);
+
+	if (cpu && cpu->current == thread->thread.index)
+		cpu->current = TIMELINE_UNKNOWN;
+}
+
+static void set_cpu(struct timeline_thread *thread, uint32_t cpu)
+{
+	if (thread->thread.tid)
+		thread->thread.cpu = cpu;
+}
+
+/* A thread leaves the CPU that it has not been seen to come to. */
+static void come_unseen(struct perch_timeline *timeline, struct timeline_thread *thread,
+			const struct timeline_change *change)
+{
+	const struct timeline_thread *cpu =
+		perch__timeline_find(&timeline->threads, 0, change->cpu);
+	bool switched = cpu && cpu->switched;
+
+	if (!thread->seen && !switched) {
+		set_cpu(thread, change->cpu);
+		see(timeline, thread, PERCH_TIMELINE_RUNNING);
+		return;
+	}
+	if (!thread->seen)
+		see(timeline, thread, PERCH_TIMELINE_UNKNOWN);
+	leave_cpu(timeline, thread);
+	set_cpu(thread, change->cpu);
+	conclude(timeline, thread, PERCH_TIMELINE_RUNNING, change->time);
+}
+
+void perch__timeline_out(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *cpu = get_cpu(timeline, change->cpu);
+	struct timeline_thread *thread = get_thread(timeline, change);
+
+	if (!thread)
+		return;
+	vacate(timeline, change->cpu, thread->thread.index, change->time);
+	if (!thread->seen || thread->state != PERCH_TIMELINE_RUNNING ||
+	    (change->cpu != TIMELINE_UNKNOWN && thread->thread.cpu != change->cpu))
+		come_unseen(timeline, thread, change);
+	set_name(thread, change);
+	if (change->priority >= 0)
+		thread->thread.priority = change->priority;
+	cpu = perch__timeline_find(&timeline->threads, 0, change->cpu);
+	if (cpu) {
+		cpu->current = TIMELINE_UNKNOWN;
+		cpu->switched = change->time;
+	}
+	perch__timeline_deliver(timeline, thread, change->time, change->other_tid);
+	thread->state = (uint8_t)change->state;
+	thread->letter = change->letter;
+	thread->flags = change->flags;
+	if (change->state == PERCH_TIMELINE_PREEMPTED) {
+		thread->early = false;
+	} else if (thread->thread.tid && (thread->ended || change->state == PERCH_TIMELINE_DEAD)) {
+		thread->seen = false;
+		perch__timeline_end_thread(timeline, thread, change->time);
+	}
+}
+
+/* What a thread did before it comes to a CPU. */
+static void come(struct perch_timeline *timeline, struct timeline_thread *thread,
+		 const struct timeline_change *change)
+{
+	const uint32_t wakeups = TIMELINE_HAS_WAKING | TIMELINE_HAS_WAKEUP;
+
+	if (!thread->seen) {
+		if (thread->thread.tid)
+			see(timeline, thread, PERCH_TIMELINE_UNKNOWN);
+	} else if (thread->state == PERCH_TIMELINE_RUNNING) {
+		timeline->stats.missing_switches++;
+		thread->flags |= PERCH_TIMELINE_UNCERTAIN;
+		leave_cpu(timeline, thread);
+	} else if (thread->state >= PERCH_TIMELINE_BLOCKED && thread->early) {
+		thread->state = PERCH_TIMELINE_WOKEN;
+		thread->letter = 'R';
+		thread->flags |= PERCH_TIMELINE_WOKEN_EARLY;
+	} else if (thread->state >= PERCH_TIMELINE_BLOCKED && thread->thread.tid &&
+		   (timeline->has & wakeups) && !timeline->options.some_threads) {
+		timeline->stats.missing_wakeups++;
+		thread->flags |= PERCH_TIMELINE_UNCERTAIN;
+	}
+	perch__timeline_begin(timeline, thread, PERCH_TIMELINE_RUNNING, change->time);
+}
+
+void perch__timeline_in(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *cpu = get_cpu(timeline, change->cpu);
+	struct timeline_thread *thread = get_thread(timeline, change);
+	uint32_t before;
+
+	if (!thread)
+		return;
+	vacate(timeline, change->cpu, thread->thread.index, change->time);
+	before = thread->thread.cpu;
+	come(timeline, thread, change);
+	thread->early = false;
+	set_cpu(thread, change->cpu);
+	set_name(thread, change);
+	if (change->priority >= 0)
+		thread->thread.priority = change->priority;
+	cpu = perch__timeline_find(&timeline->threads, 0, change->cpu);
+	if (cpu) {
+		cpu->current = thread->thread.index;
+		cpu->switched = change->time;
+	}
+	if (before != change->cpu && before != TIMELINE_UNKNOWN && thread->thread.tid &&
+	    !(timeline->has & TIMELINE_HAS_MIGRATE)) {
+		const struct timeline_change moved = { .time = change->time,
+						       .cpu = before,
+						       .to_cpu = change->cpu,
+						       .other_tid = UINT32_MAX };
+
+		perch__timeline_edge(timeline, thread, PERCH_TIMELINE_MIGRATION, &moved);
+	}
+}
+
+static void set_waker(struct timeline_thread *thread, const struct timeline_change *change)
+{
+	thread->waker = (struct timeline_waker){ .pid = change->other_pid,
+						 .tid = change->other_tid,
+						 .cpu = change->cpu,
+						 .flags = change->flags };
+}
+
+void perch__timeline_wake(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *thread = get_thread(timeline, change);
+	struct timeline_change edge = *change;
+
+	/* a thread that wakes itself runs */
+	if (!thread || !change->tid || change->tid == change->other_tid)
+		return;
+	if (!thread->seen)
+		see(timeline, thread, PERCH_TIMELINE_UNKNOWN);
+	set_name(thread, change);
+	if (thread->state == PERCH_TIMELINE_RUNNING) {
+		thread->early = true;
+		edge.flags |= PERCH_TIMELINE_WOKEN_EARLY;
+	} else if (thread->state == PERCH_TIMELINE_WOKEN ||
+		   thread->state == PERCH_TIMELINE_PREEMPTED) {
+		return;
+	} else {
+		perch__timeline_begin(timeline, thread, PERCH_TIMELINE_WOKEN, change->time);
+		if (change->to_cpu != TIMELINE_UNKNOWN)
+			set_cpu(thread, change->to_cpu);
+	}
+	set_waker(thread, change);
+	perch__timeline_edge(timeline, thread, PERCH_TIMELINE_WAKEUP, &edge);
+}
+
+/* Another thread had this id, and its end was not recorded. */
+static void replace(struct perch_timeline *timeline, uint32_t tid, uint64_t time)
+{
+	struct timeline_thread *thread = perch__timeline_find(&timeline->threads, tid, 0);
+
+	if (!thread || !thread->seen || thread->state == PERCH_TIMELINE_NEW)
+		return;
+	leave_cpu(timeline, thread);
+	thread->flags |= PERCH_TIMELINE_UNCERTAIN | PERCH_TIMELINE_UNFINISHED;
+	perch__timeline_end_thread(timeline, thread, time);
+}
+
+void perch__timeline_wake_new(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *thread;
+
+	if (!change->tid)
+		return;
+	replace(timeline, change->tid, change->time);
+	thread = get_thread(timeline, change);
+	if (thread && !thread->seen)
+		perch__timeline_begin(timeline, thread, PERCH_TIMELINE_NEW, change->time);
+	perch__timeline_wake(timeline, change);
+}
+
+void perch__timeline_migrate(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *thread = change->tid ? get_thread(timeline, change) : NULL;
+
+	if (!thread)
+		return;
+	/* a thread that runs is moved after it has left its CPU */
+	if (thread->state != PERCH_TIMELINE_RUNNING)
+		set_cpu(thread, change->to_cpu);
+	perch__timeline_edge(timeline, thread, PERCH_TIMELINE_MIGRATION, change);
+}
+
+void perch__timeline_fork(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *thread;
+	const struct timeline_thread *parent;
+
+	if (!change->tid)
+		return;
+	replace(timeline, change->tid, change->time);
+	thread = get_thread(timeline, change);
+	if (!thread || thread->seen)
+		return;
+	perch__timeline_begin(timeline, thread, PERCH_TIMELINE_NEW, change->time);
+	parent = perch__timeline_find(&timeline->threads, change->other_tid, TIMELINE_UNKNOWN);
+	if (parent)
+		memcpy(thread->thread.name, parent->thread.name, sizeof(parent->thread.name));
+	set_cpu(thread, change->cpu);
+	perch__timeline_edge(timeline, thread, PERCH_TIMELINE_FORK, change);
+}
+
+void perch__timeline_exit(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *thread =
+		change->tid ? perch__timeline_find(&timeline->threads, change->tid, 0) : NULL;
+
+	if (!thread)
+		return;
+	if (!thread->ended) {
+		thread->ended = true;
+		thread->exited = change->time;
+		perch__timeline_edge(timeline, thread, PERCH_TIMELINE_EXIT, change);
+	}
+	if (change->last) {
+		leave_cpu(timeline, thread);
+		perch__timeline_end_thread(timeline, thread, change->time);
+	}
+}
+
+void perch__timeline_name(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *thread = change->tid ? get_thread(timeline, change) : NULL;
+
+	if (!thread)
+		return;
+	set_name(thread, change);
+	/* time 0: the recorder has found it in /proc */
+	if (change->time)
+		perch__timeline_edge(timeline, thread, PERCH_TIMELINE_NAME, change);
+}
