@@ -30,9 +30,9 @@ static bool read_link(struct debug_info *info)
 
 	if (!index)
 		return false;
-	size = file->section[index].size;
+	size = file->elf.section[index].size;
 	if (size <= PATH_MAX)
-		info->link = perch__elf_bytes(file, file->section[index].offset, size);
+		info->link = perch__elf_bytes(file, file->elf.section[index].offset, size);
 	length = info->link ? strlen(info->link) + 1 : 1;
 	if (length < 2 || size < length + 2 || size > length + sizeof(info->link_id)) {
 		free(info->link);
@@ -186,7 +186,7 @@ static int find_module(struct debug_info *info, const struct sources *sources,
 	info->kernel = true;
 	if (!rc && perch__elf_has_debug_info(&module.file)) {
 		info->debug = module.file;
-		module.file = (struct elf_file){ .fd = -1 };
+		module.file = (struct elf_file){ .elf.fd = -1 };
 		info->has_debug = true;
 	} else {
 		info->has_debug = !perch__open_module_debug(&info->debug, sources, dso,
@@ -248,7 +248,7 @@ static void set_directory(struct debug_info *info)
 	char own[64];
 	ssize_t length;
 
-	snprintf(own, sizeof(own), "/proc/self/fd/%d", info->with_debug->fd);
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", info->with_debug->elf.fd);
 	length = readlink(own, info->directory, sizeof(info->directory) - 1);
 	while (length > 0 && info->directory[length - 1] != '/')
 		length--;
@@ -355,7 +355,7 @@ int perch__open_shared_debug_of(const struct sources *sources, const struct perc
 	if (info && !find_here(info)) {
 		set_directory(info);
 		if (read_link(info) && find_alternative(info)) {
-			fd = fcntl(info->alternative.fd, F_DUPFD_CLOEXEC, 0);
+			fd = fcntl(info->alternative.elf.fd, F_DUPFD_CLOEXEC, 0);
 			memcpy(build_id, info->link_id, info->link_id_size);
 			*size = info->link_id_size;
 		}
@@ -384,12 +384,12 @@ bool perch__debug_address(const struct debug_info *info, uint64_t offset, uint64
 		*address = offset - info->shift;
 		return true;
 	}
-	for (size_t i = 0; i < file->nr_segments; i++) {
-		const struct perch__elf_segment *segment = &file->segment[i];
+	for (size_t i = 0; i < file->elf.nr_loads; i++) {
+		const struct perch__elf_segment *segment = &file->elf.segment[i];
 
 		/* the segments of a debug file have no bytes, see perch__elf_offset() */
 		if (!info->has_file) {
-			*address = offset + (file->segment[0].address & ~4095ull);
+			*address = offset + (file->elf.segment[0].address & ~4095ull);
 			return true;
 		}
 		if (offset < segment->offset || offset - segment->offset >= segment->size)

@@ -214,7 +214,7 @@ static int open_matching(struct elf_file *debug, int fd, const struct wanted_fil
 		matches = perch__same_build_id(wanted->build_id, wanted->build_id_size,
 					       debug->build_id, (size_t)debug->build_id_size);
 	else
-		matches = wanted->has_crc && same_crc(debug->fd, wanted->crc);
+		matches = wanted->has_crc && same_crc(debug->elf.fd, wanted->crc);
 	if (matches && !perch__elf_sections(debug) && perch__elf_section_of_type(debug, SHT_SYMTAB))
 		return 0;
 	perch__elf_close(debug);
@@ -269,7 +269,7 @@ static bool debug_by_build_id(struct wanted_file *wanted)
 static char *read_link(const struct elf_file *dso, struct wanted_file *wanted)
 {
 	size_t index = perch__elf_section(dso, ".gnu_debuglink", SHT_PROGBITS);
-	const struct perch__elf_section *section = &dso->section[index];
+	const struct perch__elf_section *section = &dso->elf.section[index];
 	uint64_t size = index ? section->size : 0;
 	size_t crc_at;
 	char *link;

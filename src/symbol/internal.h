@@ -165,15 +165,8 @@ struct proof {
 struct proof perch__kernel_proof(bool named, bool proven);
 
 struct elf_file {
-	int fd; /* -1 for an image */
-	const uint8_t *image;
-	uint64_t size;
-	struct perch__elf elf;
-	struct perch__elf_section *section; /* those of .elf; modules have code at other offsets */
-	size_t nr_sections;
-	struct perch__elf_segment *segment; /* PT_LOAD */
-	size_t nr_segments;
-	int build_id_size; /* 0 if none */
+	struct perch__elf elf; /* the sections of modules have code at other offsets */
+	int build_id_size;     /* 0 if none */
 	uint8_t build_id[20];
 	struct proof proof; /* of perch__open_if_same() */
 };

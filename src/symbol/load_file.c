@@ -41,7 +41,7 @@ int perch__open_debug_of(const struct sources *sources, const struct perch_dso *
 
 	has_file = !perch__open_file(&file, sources, dso, &ignored);
 	if (!perch__open_debug(&debug, sources, dso, has_file ? &file : NULL)) {
-		fd = fcntl(debug.fd, F_DUPFD_CLOEXEC, 0);
+		fd = fcntl(debug.elf.fd, F_DUPFD_CLOEXEC, 0);
 		perch__elf_close(&debug);
 	}
 	if (has_file)
@@ -63,7 +63,7 @@ int perch__download_debug_of(const struct sources *sources, const struct perch_d
 	if (!(has_file && perch__elf_has_debug_info(&file)) &&
 	    !perch__open_debuginfod(&debug, sources->debuginfod, dso, has_file ? &file : NULL,
 				    error)) {
-		fd = fcntl(debug.fd, F_DUPFD_CLOEXEC, 0);
+		fd = fcntl(debug.elf.fd, F_DUPFD_CLOEXEC, 0);
 		perch__elf_close(&debug);
 	}
 	if (has_file)

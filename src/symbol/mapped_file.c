@@ -98,7 +98,7 @@ static struct proof prove(const struct elf_file *file, const struct sources *sou
 	if (!dso->inode)
 		return unverified(PERCH_SYMBOLS_NO_INODE,
 				  "the recording has only its path, not its inode");
-	if (!same_inode(file->fd, dso))
+	if (!same_inode(file->elf.fd, dso))
 		return unverified(PERCH_SYMBOLS_OTHER_FILE,
 				  "it has another inode: it was replaced or copied since the "
 				  "recording, or the process was in a container or chroot");
@@ -106,7 +106,7 @@ static struct proof prove(const struct elf_file *file, const struct sources *sou
 		return unverified(PERCH_SYMBOLS_NO_TIME,
 				  "the recording does not say when it was made, so the file may "
 				  "have been written since");
-	if (is_newer(file->fd, sources->recorded_at))
+	if (is_newer(file->elf.fd, sources->recorded_at))
 		return unverified(PERCH_SYMBOLS_REPLACED, "it was written since the recording");
 	return (struct proof){ .state = PERCH_SYMBOLS_VERIFIED };
 }
@@ -145,7 +145,7 @@ int perch__open_if_same(struct elf_file *file, int fd, const struct sources *sou
 	struct proof proof;
 	int rc;
 
-	*file = (struct elf_file){ .fd = -1 };
+	*file = (struct elf_file){ .elf.fd = -1 };
 	rc = fd < 0 ? fd : perch__elf_open(file, fd);
 	if (rc)
 		return rc;
@@ -280,7 +280,7 @@ int perch__open_mapped(struct elf_file *file, const struct sources *sources,
 	struct elf_file of_process;
 	int at_path, rc = -ENOENT;
 
-	*file = (struct elf_file){ .fd = -1 };
+	*file = (struct elf_file){ .elf.fd = -1 };
 	if (dso->path[0] != '/') {
 		perch__set_symbol_error(error, "not a file path");
 		return -ENOENT;

@@ -44,7 +44,7 @@ static void print_frames(const char *title, const struct debug_frame *frame, int
 
 static bool open_libdw(struct libdw *libdw, const struct debug_info *info)
 {
-	libdw->dwarf = dwarf_begin(info->with_debug->fd, DWARF_C_READ);
+	libdw->dwarf = dwarf_begin(info->with_debug->elf.fd, DWARF_C_READ);
 	return libdw->dwarf && !libdw_units(libdw);
 }
 

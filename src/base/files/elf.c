@@ -19,6 +19,7 @@ enum {
 	MAX_NAMES = 1 << 24, /* bytes of the names of sections */
 	MAX_NOTES = 1 << 20, /* bytes of notes that are searched for a build id */
 };
+#define MOST_SYMBOL_BYTES (4ull << 30)
 
 uint64_t perch__elf_word(const struct perch__elf *elf, const unsigned char *bytes, size_t size)
 {
@@ -109,6 +110,68 @@ struct perch__elf_symbol perch__elf_decode_symbol(const struct perch__elf *elf,
 	};
 }
 
+int perch__elf_load_plain(const struct perch__elf *elf, const struct perch__elf_section *section,
+			  uint64_t most, unsigned char **bytes, size_t *size)
+{
+	if (section->type == SHT_NULL || section->type == SHT_NOBITS || !section->size)
+		return -ENOENT;
+	*size = section->size;
+	return perch__elf_load(elf, bytes, section->offset, section->size,
+			       most < SIZE_MAX / 2 ? most : SIZE_MAX / 2);
+}
+
+/* ---- symbols ---- */
+
+static size_t extended_of(const struct perch__elf *elf, size_t section)
+{
+	for (size_t i = 1; i < elf->nr_sections; i++)
+		if (elf->section[i].type == SHT_SYMTAB_SHNDX && elf->section[i].link == section)
+			return i;
+	return 0;
+}
+
+int perch__elf_symbols_load(struct perch__elf_symbols *symbols, const struct perch__elf *elf,
+			    size_t section, perch__elf_loader *loader)
+{
+	size_t extended = extended_of(elf, section), size;
+	int rc;
+
+	*symbols = (struct perch__elf_symbols){ .elf = elf };
+	rc = loader(elf, &elf->section[section], MOST_SYMBOL_BYTES, &symbols->bytes, &size);
+	if (rc)
+		return rc;
+	symbols->nr = size / PERCH__ELF_SIZE(elf, Sym);
+	if (extended &&
+	    !loader(elf, &elf->section[extended], MOST_SYMBOL_BYTES, &symbols->extended, &size))
+		symbols->nr_extended = size / 4;
+	return 0;
+}
+
+void perch__elf_symbols_clear(struct perch__elf_symbols *symbols)
+{
+	free(symbols->bytes);
+	free(symbols->extended);
+	*symbols = (struct perch__elf_symbols){ 0 };
+}
+
+bool perch__elf_symbol(const struct perch__elf_symbols *symbols, size_t number,
+		       struct perch__elf_symbol *symbol)
+{
+	const struct perch__elf *elf = symbols->elf;
+
+	if (number >= symbols->nr)
+		return false;
+	*symbol =
+		perch__elf_decode_symbol(elf, symbols->bytes + number * PERCH__ELF_SIZE(elf, Sym));
+	if (symbol->section == SHN_XINDEX && number < symbols->nr_extended)
+		symbol->section = perch__elf_word(elf, symbols->extended + 4 * number, 4);
+	else if (symbol->section >= SHN_LORESERVE && symbol->section != SHN_ABS)
+		symbol->section = SHN_UNDEF;
+	return true;
+}
+
+/* ---- segments and sections ---- */
+
 bool perch__elf_find_offset(const struct perch__elf *elf, uint64_t address, bool code,
 			    uint64_t *offset)
 {
@@ -136,6 +199,32 @@ const struct perch__elf_segment *perch__elf_segment_of_type(const struct perch__
 	return NULL;
 }
 
+/* Adds the segments of type PT_LOAD, or those of the other types that are used. */
+static void take_segments(struct perch__elf *elf, const unsigned char *table, size_t nr, bool loads)
+{
+	size_t size = PERCH__ELF_SIZE(elf, Phdr);
+
+	for (const unsigned char *one = table; one < table + nr * size; one += size) {
+		uint32_t type = PERCH__ELF_FIELD(elf, one, Phdr, p_type);
+
+		if (type == PT_GNU_STACK)
+			elf->executable_data = PERCH__ELF_FIELD(elf, one, Phdr, p_flags) & PF_X;
+		if (loads ? type != PT_LOAD
+			  : type != PT_NOTE && type != PT_DYNAMIC && type != PT_GNU_EH_FRAME)
+			continue;
+		elf->nr_loads += loads;
+		elf->segment[elf->nr_segments++] = (struct perch__elf_segment){
+			.address = PERCH__ELF_FIELD(elf, one, Phdr, p_vaddr),
+			.offset = PERCH__ELF_FIELD(elf, one, Phdr, p_offset),
+			.size = PERCH__ELF_FIELD(elf, one, Phdr, p_filesz),
+			.memory_size = PERCH__ELF_FIELD(elf, one, Phdr, p_memsz),
+			.align = PERCH__ELF_FIELD(elf, one, Phdr, p_align),
+			.type = type,
+			.flags = PERCH__ELF_FIELD(elf, one, Phdr, p_flags),
+		};
+	}
+}
+
 static int read_segments(struct perch__elf *elf, const unsigned char *header)
 {
 	uint64_t offset = PERCH__ELF_FIELD(elf, header, Ehdr, e_phoff);
@@ -152,24 +241,9 @@ static int read_segments(struct perch__elf *elf, const unsigned char *header)
 		return rc;
 	elf->executable_data = true;
 	elf->segment = perch__calloc(nr, sizeof(*elf->segment));
-	for (size_t i = 0; elf->segment && i < nr; i++) {
-		const unsigned char *one = table + i * size;
-		uint32_t type = PERCH__ELF_FIELD(elf, one, Phdr, p_type);
-
-		if (type == PT_GNU_STACK)
-			elf->executable_data = PERCH__ELF_FIELD(elf, one, Phdr, p_flags) & PF_X;
-		if (type != PT_LOAD && type != PT_NOTE && type != PT_DYNAMIC &&
-		    type != PT_GNU_EH_FRAME)
-			continue;
-		elf->segment[elf->nr_segments++] = (struct perch__elf_segment){
-			.address = PERCH__ELF_FIELD(elf, one, Phdr, p_vaddr),
-			.offset = PERCH__ELF_FIELD(elf, one, Phdr, p_offset),
-			.size = PERCH__ELF_FIELD(elf, one, Phdr, p_filesz),
-			.memory_size = PERCH__ELF_FIELD(elf, one, Phdr, p_memsz),
-			.align = PERCH__ELF_FIELD(elf, one, Phdr, p_align),
-			.type = type,
-			.flags = PERCH__ELF_FIELD(elf, one, Phdr, p_flags),
-		};
+	if (elf->segment) {
+		take_segments(elf, table, nr, true);
+		take_segments(elf, table, nr, false);
 	}
 	free(table);
 	return elf->segment ? 0 : -ENOMEM;
@@ -242,13 +316,14 @@ static int take_sections(struct perch__elf *elf, const unsigned char *table, siz
 		elf->names = NULL;
 		return -ENOMEM;
 	}
+	elf->section[0].name = "";
 	for (; elf->nr_sections < nr; elf->nr_sections++)
 		take_section(elf, table + elf->nr_sections * size, (size_t)names_size,
 			     &elf->section[elf->nr_sections]);
 	return 0;
 }
 
-int perch__elf_read_sections(struct perch__elf *elf)
+static int read_sections(struct perch__elf *elf)
 {
 	size_t size = PERCH__ELF_SIZE(elf, Shdr);
 	unsigned char header[sizeof(Elf64_Ehdr)];
@@ -256,13 +331,11 @@ int perch__elf_read_sections(struct perch__elf *elf)
 	uint64_t nr, names, offset;
 	int rc;
 
-	if (elf->section)
-		return 0;
 	if (perch__elf_read(elf, header, 0, sizeof(header)) < (ssize_t)PERCH__ELF_SIZE(elf, Ehdr))
 		return -EBADMSG;
 	offset = PERCH__ELF_FIELD(elf, header, Ehdr, e_shoff);
 	if (!offset)
-		return 0;
+		return take_sections(elf, NULL, 0, 0);
 	if (PERCH__ELF_FIELD(elf, header, Ehdr, e_shentsize) != size ||
 	    count_sections(elf, header, offset, &nr, &names) || nr > MAX_SECTIONS)
 		return -EBADMSG;
@@ -271,6 +344,19 @@ int perch__elf_read_sections(struct perch__elf *elf)
 		return rc;
 	rc = take_sections(elf, table, nr, names);
 	free(table);
+	return rc;
+}
+
+int perch__elf_read_sections(struct perch__elf *elf)
+{
+	int rc;
+
+	if (elf->section)
+		return elf->sections_result;
+	rc = read_sections(elf);
+	if (rc == -ENOMEM || (rc && take_sections(elf, NULL, 0, 0)))
+		return -ENOMEM;
+	elf->sections_result = rc;
 	return rc;
 }
 
@@ -338,7 +424,7 @@ void perch__elf_clear(struct perch__elf *elf)
 	elf->segment = NULL;
 	elf->section = NULL;
 	elf->names = NULL;
-	elf->nr_segments = elf->nr_sections = 0;
+	elf->nr_segments = elf->nr_loads = elf->nr_sections = 0;
 }
 
 static uint32_t note_word(const unsigned char *bytes, bool swapped)

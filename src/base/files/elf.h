@@ -32,19 +32,22 @@ struct perch__elf_section {
 };
 
 struct perch__elf {
-	int fd;			    /* -1 for an image */
-	const unsigned char *image; /* NULL for a file */
-	uint64_t size;		    /* of the file at the time it was opened */
-	bool wide;		    /* 64-bit */
-	bool swapped;		    /* the other byte order */
-	uint16_t type, machine;	    /* ET_*, EM_* */
-	uint64_t entry;		    /* address where a program begins, or 0 */
-	bool executable_data;	    /* readable pages may be executable: no PT_GNU_STACK,
-				     * or one with PF_X */
-	size_t nr_segments, nr_sections;
+	int fd;			      /* -1 for an image */
+	const unsigned char *image;   /* NULL for a file */
+	uint64_t size;		      /* of the file at the time it was opened */
+	bool wide;		      /* 64-bit */
+	bool swapped;		      /* the other byte order */
+	uint16_t type, machine;	      /* ET_*, EM_* */
+	uint64_t entry;		      /* address where a program begins, or 0 */
+	bool executable_data;	      /* readable pages may be executable: no PT_GNU_STACK,
+				       * or one with PF_X */
+	size_t nr_segments, nr_loads; /* the first nr_loads segments are of type PT_LOAD */
 	struct perch__elf_segment *segment;
-	struct perch__elf_section *section; /* NULL before perch__elf_read_sections() */
-	char *names;			    /* of the sections */
+	/* NULL before perch__elf_read_sections(), then at least section 0, which stands for none */
+	struct perch__elf_section *section;
+	size_t nr_sections;  /* 0 if they are damaged */
+	int sections_result; /* of the first call of perch__elf_read_sections() */
+	char *names;	     /* of the sections */
 };
 
 /*
@@ -54,7 +57,7 @@ struct perch__elf {
  */
 int perch__elf_init_file(struct perch__elf *elf, int fd);
 int perch__elf_init_image(struct perch__elf *elf, const void *image, size_t size);
-/* Reads the table of sections, on the first call only. Returns 0, -EBADMSG or -ENOMEM. */
+/* Reads the table of sections, on the first call only. Returns 0, -EBADMSG or -ENOMEM, as that. */
 int perch__elf_read_sections(struct perch__elf *elf);
 /* Returns the index of the first section with a name, or 0, which is never one. */
 size_t perch__elf_find_section(const struct perch__elf *elf, const char *name);
@@ -86,6 +89,7 @@ ssize_t perch__elf_read(const struct perch__elf *elf, void *buffer, uint64_t off
  */
 int perch__elf_load(const struct perch__elf *elf, unsigned char **bytes, uint64_t offset,
 		    uint64_t size, size_t most);
+
 struct perch__elf_symbol {
 	uint32_t name; /* offset in the section of names */
 	uint32_t section;
@@ -95,6 +99,31 @@ struct perch__elf_symbol {
 /* Decodes an element of a symbol table. A section of SHN_XINDEX has its number elsewhere. */
 struct perch__elf_symbol perch__elf_decode_symbol(const struct perch__elf *elf,
 						  const unsigned char *bytes);
+
+/* Loads the bytes of a section that is not compressed, with a NUL after them; the caller frees
+ * them. Returns 0; -ENOENT: a section without bytes; -EFBIG: more than `most`; as
+ * perch__elf_load().
+ */
+int perch__elf_load_plain(const struct perch__elf *elf, const struct perch__elf_section *section,
+			  uint64_t most, unsigned char **bytes, size_t *size);
+typedef int perch__elf_loader(const struct perch__elf *elf,
+			      const struct perch__elf_section *section, uint64_t most,
+			      unsigned char **bytes, size_t *size);
+
+/* A symbol table. */
+struct perch__elf_symbols {
+	const struct perch__elf *elf;
+	unsigned char *bytes,
+		*extended; /* extended: section numbers of more than 16 bits, or NULL */
+	size_t nr, nr_extended;
+};
+/* Loads the table in a section. Returns as the loader. */
+int perch__elf_symbols_load(struct perch__elf_symbols *symbols, const struct perch__elf *elf,
+			    size_t section, perch__elf_loader *loader);
+/* Returns false if there is no symbol of that number. */
+bool perch__elf_symbol(const struct perch__elf_symbols *symbols, size_t number,
+		       struct perch__elf_symbol *symbol);
+void perch__elf_symbols_clear(struct perch__elf_symbols *symbols);
 
 /*
  * Finds the file offset of an address. code: search only executable segments. Returns false if no

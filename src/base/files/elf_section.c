@@ -128,64 +128,9 @@ static int load_compressed(const struct perch__elf *elf, const struct perch__elf
 int perch__elf_load_section(const struct perch__elf *elf, const struct perch__elf_section *section,
 			    uint64_t most, unsigned char **bytes, size_t *size)
 {
-	if (section->type == SHT_NOBITS || !section->size)
-		return -ENOENT;
-	if (perch__elf_is_compressed(section))
-		return load_compressed(elf, section, most, bytes, size);
-	*size = section->size;
-	return perch__elf_load(elf, bytes, section->offset, section->size,
-			       most < SIZE_MAX / 2 ? most : SIZE_MAX / 2);
-}
-
-/* ---- symbols and relocations ---- */
-
-static size_t extended_of(const struct perch__elf *elf, size_t section)
-{
-	for (size_t i = 1; i < elf->nr_sections; i++)
-		if (elf->section[i].type == SHT_SYMTAB_SHNDX && elf->section[i].link == section)
-			return i;
-	return 0;
-}
-
-int perch__elf_symbols_load(struct perch__elf_symbols *symbols, const struct perch__elf *elf,
-			    size_t section)
-{
-	size_t extended = extended_of(elf, section), size;
-	int rc;
-
-	*symbols = (struct perch__elf_symbols){ .elf = elf };
-	rc = perch__elf_load_section(elf, &elf->section[section], MOST_SECTION_BYTES,
-				     &symbols->bytes, &size);
-	if (rc)
-		return rc;
-	symbols->nr = size / PERCH__ELF_SIZE(elf, Sym);
-	if (extended && !perch__elf_load_section(elf, &elf->section[extended], MOST_SECTION_BYTES,
-						 &symbols->extended, &size))
-		symbols->nr_extended = size / 4;
-	return 0;
-}
-
-void perch__elf_symbols_clear(struct perch__elf_symbols *symbols)
-{
-	free(symbols->bytes);
-	free(symbols->extended);
-	*symbols = (struct perch__elf_symbols){ 0 };
-}
-
-bool perch__elf_symbol(const struct perch__elf_symbols *symbols, size_t number,
-		       struct perch__elf_symbol *symbol)
-{
-	const struct perch__elf *elf = symbols->elf;
-	const unsigned char *one = symbols->bytes + number * PERCH__ELF_SIZE(elf, Sym);
-
-	if (number >= symbols->nr)
-		return false;
-	*symbol = perch__elf_decode_symbol(elf, one);
-	if (symbol->section == SHN_XINDEX && number < symbols->nr_extended)
-		symbol->section = perch__elf_word(elf, symbols->extended + 4 * number, 4);
-	else if (symbol->section >= SHN_LORESERVE && symbol->section != SHN_ABS)
-		symbol->section = SHN_UNDEF;
-	return true;
+	return section->type != SHT_NOBITS && section->size && perch__elf_is_compressed(section)
+		       ? load_compressed(elf, section, most, bytes, size)
+		       : perch__elf_load_plain(elf, section, most, bytes, size);
 }
 
 struct perch__elf_relocation perch__elf_relocation(const struct perch__elf *elf,

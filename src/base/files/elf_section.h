@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bytes of sections of ELF files, which may be compressed: SHF_COMPRESSED, or .zdebug_* of old
- * tools; and what symbol tables and relocations have.
+ * tools; and what relocations have.
  */
 #ifndef PERCH_BASE_ELF_SECTION_H
 #define PERCH_BASE_ELF_SECTION_H
@@ -29,21 +29,6 @@ uint64_t perch__elf_most_decompressed(const struct perch__elf *elf);
  */
 int perch__elf_load_section(const struct perch__elf *elf, const struct perch__elf_section *section,
 			    uint64_t most, unsigned char **bytes, size_t *size);
-
-/* A symbol table. */
-struct perch__elf_symbols {
-	const struct perch__elf *elf;
-	unsigned char *bytes,
-		*extended; /* extended: section numbers of more than 16 bits, or NULL */
-	size_t nr, nr_extended;
-};
-/* Loads the table in a section. Returns as perch__elf_load_section(). */
-int perch__elf_symbols_load(struct perch__elf_symbols *symbols, const struct perch__elf *elf,
-			    size_t section);
-/* Returns false if there is no symbol of that number. */
-bool perch__elf_symbol(const struct perch__elf_symbols *symbols, size_t number,
-		       struct perch__elf_symbol *symbol);
-void perch__elf_symbols_clear(struct perch__elf_symbols *symbols);
 
 struct perch__elf_relocation {
 	uint64_t offset;

@@ -10,7 +10,6 @@
 
 #define STRINGS_MAX    (256u << 20) /* bytes of names; a browser with all symbols has 150 MiB */
 #define SUGGEST_MAX    400000	    /* functions to compare with a name, to limit the time */
-#define CHUNK	       1024	    /* symbols per read */
 #define VERSION_HIDDEN 0x8000	    /* bit of a version number: not the default version */
 
 struct symbol {
@@ -21,8 +20,7 @@ struct symbol {
 
 /* A symbol table being read. */
 struct table {
-	const struct perch__elf *elf;
-	const struct perch__elf_section *section;
+	struct perch__elf_symbols symbols;
 	char *strings;
 	size_t strings_size;
 	unsigned char *versions; /* two bytes each; NULL if the table has none */
@@ -31,12 +29,13 @@ struct table {
 
 typedef void visit_symbol(void *context, const struct symbol *symbol);
 
-static const struct perch__elf_section *find_section(const struct perch__elf *elf, uint32_t type)
+/* Returns the index of the first section of a type, or 0, which is never one. */
+static size_t find_section(const struct perch__elf *elf, uint32_t type)
 {
 	for (size_t i = 1; i < elf->nr_sections; i++)
 		if (elf->section[i].type == type)
-			return &elf->section[i];
-	return NULL;
+			return i;
+	return 0;
 }
 
 static int load_strings(const struct perch__elf *elf, uint32_t link, char **strings, size_t *size)
@@ -57,62 +56,45 @@ static int load_strings(const struct perch__elf *elf, uint32_t link, char **stri
 
 static int open_table(struct table *table, const struct perch__elf *elf, uint32_t type)
 {
-	const struct perch__elf_section *versions = find_section(elf, SHT_GNU_versym);
+	const struct perch__elf_section *versions =
+		&elf->section[find_section(elf, SHT_GNU_versym)];
+	size_t index = find_section(elf, type), size;
 	int rc;
 
-	*table = (struct table){ .elf = elf, .section = find_section(elf, type) };
-	if (!table->section)
-		return 0;
-	if (table->section->offset > elf->size ||
-	    table->section->size > elf->size - table->section->offset)
-		return -EBADMSG;
-	rc = load_strings(elf, table->section->link, &table->strings, &table->strings_size);
-	if (rc || type != SHT_DYNSYM || !versions)
-		return rc;
-	rc = perch__elf_load(elf, &table->versions, versions->offset, versions->size, STRINGS_MAX);
-	table->nr_versions = rc ? 0 : versions->size / 2;
+	*table = (struct table){ 0 };
+	rc = index ? perch__elf_symbols_load(&table->symbols, elf, index, perch__elf_load_plain)
+		   : -ENOENT;
 	if (rc)
-		free(table->strings);
-	return rc;
+		return rc == -ENOENT ? 0 : rc;
+	rc = load_strings(elf, elf->section[index].link, &table->strings, &table->strings_size);
+	if (rc || type != SHT_DYNSYM)
+		return rc;
+	rc = perch__elf_load_plain(elf, versions, STRINGS_MAX, &table->versions, &size);
+	table->nr_versions = rc ? 0 : size / 2;
+	return rc == -ENOENT ? 0 : rc;
 }
 
 static void close_table(struct table *table)
 {
+	perch__elf_symbols_clear(&table->symbols);
 	free(table->strings);
 	free(table->versions);
 }
 
-static void visit_one(const struct table *table, uint64_t index, const unsigned char *bytes,
-		      visit_symbol *visit, void *context)
+static void visit_table(const struct table *table, visit_symbol *visit, void *context)
 {
-	const struct perch__elf *elf = table->elf;
-	struct symbol symbol = { .elf = perch__elf_decode_symbol(elf, bytes) };
+	struct symbol symbol = { 0 };
 
-	if (!symbol.elf.name || symbol.elf.name >= table->strings_size)
-		return;
-	symbol.name = table->strings + symbol.elf.name;
-	if (index < table->nr_versions)
-		symbol.version = perch__elf_word(elf, table->versions + 2 * index, 2);
-	visit(context, &symbol);
-}
-
-static int visit_table(const struct table *table, visit_symbol *visit, void *context)
-{
-	size_t size = PERCH__ELF_SIZE(table->elf, Sym);
-	uint64_t nr = table->section ? table->section->size / size : 0;
-	unsigned char buffer[CHUNK * sizeof(Elf64_Sym)];
-
-	for (uint64_t first = 0; first < nr; first += CHUNK) {
-		size_t count = nr - first < CHUNK ? nr - first : CHUNK;
-		ssize_t got = perch__elf_read(table->elf, buffer,
-					      table->section->offset + first * size, count * size);
-
-		if (got != (ssize_t)(count * size))
-			return got < 0 ? got : -EBADMSG;
-		for (size_t i = 0; i < count; i++)
-			visit_one(table, first + i, buffer + i * size, visit, context);
+	for (size_t i = 0; perch__elf_symbol(&table->symbols, i, &symbol.elf); i++) {
+		if (!symbol.elf.name || symbol.elf.name >= table->strings_size)
+			continue;
+		symbol.name = table->strings + symbol.elf.name;
+		symbol.version =
+			i < table->nr_versions
+				? perch__elf_word(table->symbols.elf, table->versions + 2 * i, 2)
+				: 0;
+		visit(context, &symbol);
 	}
-	return 0;
 }
 
 /* Visits .symtab, then .dynsym unless *found is set. found may be NULL. */
@@ -125,9 +107,8 @@ static int visit_all(const struct perch__elf *elf, visit_symbol *visit, void *co
 		struct table table;
 		int rc = open_table(&table, elf, types[i]);
 
-		if (rc)
-			return rc;
-		rc = visit_table(&table, visit, context);
+		if (!rc)
+			visit_table(&table, visit, context);
 		close_table(&table);
 		if (rc || (found && *found))
 			return rc;
@@ -170,18 +151,15 @@ struct function_search {
 /* Finds the number of a version that the file defines. Each entry has the offset of the next. */
 static int find_version(const struct perch__elf *elf, const char *version, uint16_t *number)
 {
-	const struct perch__elf_section *section = find_section(elf, SHT_GNU_verdef);
+	const struct perch__elf_section *section = &elf->section[find_section(elf, SHT_GNU_verdef)];
 	size_t strings_size = 0, at = 0, size;
 	unsigned char *bytes;
 	char *strings;
 	int rc;
 
-	if (!section)
-		return 0;
-	size = section->size;
-	rc = perch__elf_load(elf, &bytes, section->offset, size, 1 << 24);
+	rc = perch__elf_load_plain(elf, section, 1 << 24, &bytes, &size);
 	if (rc)
-		return rc;
+		return rc == -ENOENT ? 0 : rc;
 	rc = load_strings(elf, section->link, &strings, &strings_size);
 	while (!rc && size >= sizeof(Elf64_Verdef) && at <= size - sizeof(Elf64_Verdef)) {
 		size_t name = at + PERCH__ELF_FIELD(elf, bytes + at, Verdef, vd_aux);

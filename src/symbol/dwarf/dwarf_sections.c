@@ -89,7 +89,7 @@ static int take_whole(struct dwarf_section *section, struct elf_file *file, size
 		      uint64_t *left)
 {
 	unsigned char *bytes;
-	int rc = perch__elf_load_section(&file->elf, &file->section[index],
+	int rc = perch__elf_load_section(&file->elf, &file->elf.section[index],
 					 *left < MOST_WHOLE_BYTES ? *left : MOST_WHOLE_BYTES,
 					 &bytes, &section->size);
 
@@ -110,14 +110,14 @@ static int take_compressed(struct dwarf_section *section, struct elf_file *file,
 			   uint64_t *left)
 {
 	struct perch__compressed_section from;
-	int rc = perch__elf_compressed_section(&file->elf, &file->section[index], &from);
+	int rc = perch__elf_compressed_section(&file->elf, &file->elf.section[index], &from);
 
 	if (rc || !from.size || !from.bytes)
 		return rc ? rc : -EBADMSG;
 	if (from.bytes > *left)
 		return -EFBIG;
 	*left -= from.bytes;
-	section->fd = file->fd;
+	section->fd = file->elf.fd;
 	section->offset = from.offset;
 	section->size = from.bytes;
 	section->compressed_size = from.size;
@@ -129,18 +129,18 @@ static int take_compressed(struct dwarf_section *section, struct elf_file *file,
 static int take_section(struct dwarf_section *section, struct elf_file *file, size_t index,
 			uint64_t *left)
 {
-	const struct perch__elf_section *from = &file->section[index];
+	const struct perch__elf_section *from = &file->elf.section[index];
 
 	if (from->type == SHT_NOBITS || !from->size)
 		return 0;
-	if (file->fd < 0 || file->elf.type == ET_REL)
+	if (file->elf.fd < 0 || file->elf.type == ET_REL)
 		return take_whole(section, file, index, left);
 	if (perch__elf_is_compressed(from))
 		return take_compressed(section, file, index, left);
-	if (from->offset > file->size || from->size > file->size - from->offset ||
+	if (from->offset > file->elf.size || from->size > file->elf.size - from->offset ||
 	    from->size >= SIZE_MAX / 2)
 		return -EBADMSG;
-	section->fd = file->fd;
+	section->fd = file->elf.fd;
 	section->offset = from->offset;
 	section->size = from->size;
 	return reserve_section(section);
@@ -163,11 +163,11 @@ int perch__dwarf_sections(struct dwarf_section section[NR_DWARF_SECTIONS], struc
 
 	if (perch__elf_sections(file))
 		return -EBADMSG;
-	for (size_t i = 1; i < file->nr_sections; i++)
+	for (size_t i = 1; i < file->elf.nr_sections; i++)
 		for (int id = 0; id < NR_DWARF_SECTIONS; id++) {
 			int rc = 0;
 
-			if (!section[id].size && is_section(file->section[i].name, id, suffix))
+			if (!section[id].size && is_section(file->elf.section[i].name, id, suffix))
 				rc = take_section(&section[id], file, i, &left);
 			if (rc)
 				return rc;

@@ -41,7 +41,7 @@ static bool hide_first(struct elf_file *file)
 	size_t index = perch__elf_section(file, ".debug_info.dwo", SHT_PROGBITS);
 
 	if (index)
-		file->section[index].name = "";
+		file->elf.section[index].name = "";
 	return perch__elf_section(file, ".debug_info.dwo", SHT_PROGBITS);
 }
 
@@ -49,7 +49,7 @@ static bool hide_first(struct elf_file *file)
 static bool has_type_alone(const struct elf_file *file)
 {
 	size_t index = perch__elf_section(file, ".debug_info.dwo", SHT_PROGBITS);
-	const struct perch__elf_section *section = &file->section[index];
+	const struct perch__elf_section *section = &file->elf.section[index];
 	struct dwarf_unit unit = { 0 };
 	uint8_t bytes[64];
 	struct cursor cursor = { .at = bytes, .swapped = file->elf.swapped };

@@ -80,7 +80,7 @@ static int search_table(struct perch__elf *elf, size_t index, struct part_search
 	uint32_t link = elf->section[index].link;
 	struct perch__elf_symbols symbols;
 	struct perch__elf_symbol symbol;
-	int rc = perch__elf_symbols_load(&symbols, elf, index);
+	int rc = perch__elf_symbols_load(&symbols, elf, index, perch__elf_load_section);
 
 	if (rc || link >= elf->nr_sections)
 		symbols.nr = 0;

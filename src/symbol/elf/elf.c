@@ -16,78 +16,55 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 									       : (char *)bytes;
 }
 
-/* Reads segments and build id. */
-static int examine_elf(struct elf_file *file)
+/* rc: of reading the headers. Reads the build id; closes the file after an error. */
+static int open_elf(struct elf_file *file, int rc)
 {
-	struct perch__elf *elf = &file->elf;
-	int rc = file->image ? perch__elf_init_image(elf, file->image, file->size)
-			     : perch__elf_init_file(elf, file->fd);
-
-	if (rc)
-		return rc == -ENOMEM ? rc : -ENOEXEC;
-	file->size = elf->size;
-	file->build_id_size = perch__elf_build_id(elf, file->build_id);
-	if (file->build_id_size < 0)
-		return -ENOMEM;
-	file->segment = elf->segment;
-	for (size_t i = 0; i < elf->nr_segments; i++)
-		if (file->segment[i].type == PT_LOAD)
-			file->segment[file->nr_segments++] = file->segment[i];
-	return 0;
-}
-
-static int open_elf(struct elf_file *file)
-{
-	int rc = examine_elf(file);
-
-	if (rc)
+	if (!rc)
+		rc = file->build_id_size = perch__elf_build_id(&file->elf, file->build_id);
+	if (rc < 0)
 		perch__elf_close(file);
-	return rc;
+	return rc >= 0 ? 0 : rc == -ENOMEM ? rc : -ENOEXEC;
 }
 
 int perch__elf_open(struct elf_file *file, int fd)
 {
-	*file = (struct elf_file){ .fd = fd };
-	return open_elf(file);
+	*file = (struct elf_file){ .build_id_size = 0 };
+	return open_elf(file, perch__elf_init_file(&file->elf, fd));
 }
 
 int perch__elf_open_image(struct elf_file *file, const void *image, size_t size)
 {
-	*file = (struct elf_file){ .fd = -1, .image = image, .size = size };
-	return open_elf(file);
+	*file = (struct elf_file){ .build_id_size = 0 };
+	return open_elf(file, perch__elf_init_image(&file->elf, image, size));
 }
 
 void perch__elf_close(struct elf_file *file)
 {
 	perch__elf_clear(&file->elf);
-	if (file->fd >= 0)
-		close(file->fd);
-	*file = (struct elf_file){ .fd = -1 };
+	if (file->elf.fd >= 0)
+		close(file->elf.fd);
+	*file = (struct elf_file){ .elf.fd = -1 };
 }
 
 int perch__elf_sections(struct elf_file *file)
 {
-	/* section 0, which stands for none, exists in a file without sections, too */
-	static struct perch__elf_section none = { .name = "" };
 	int rc = perch__elf_read_sections(&file->elf);
 
-	file->section = file->elf.section ? file->elf.section : &none;
-	file->nr_sections = file->elf.nr_sections;
 	return !rc || rc == -ENOMEM ? rc : -ENOEXEC;
 }
 
 size_t perch__elf_section(const struct elf_file *file, const char *name, uint32_t type)
 {
-	for (size_t i = 1; i < file->nr_sections; i++)
-		if (file->section[i].type == type && !strcmp(file->section[i].name, name))
+	for (size_t i = 1; i < file->elf.nr_sections; i++)
+		if (file->elf.section[i].type == type && !strcmp(file->elf.section[i].name, name))
 			return i;
 	return 0;
 }
 
 size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type)
 {
-	for (size_t i = 1; i < file->nr_sections; i++)
-		if (file->section[i].type == type)
+	for (size_t i = 1; i < file->elf.nr_sections; i++)
+		if (file->elf.section[i].type == type)
 			return i;
 	return 0;
 }
@@ -112,8 +89,9 @@ bool perch__elf_has_offsets(const struct elf_file *file)
 {
 	bool gap = false;
 
-	for (size_t i = 0; i < file->nr_segments; i++) {
-		const struct perch__elf_segment *segment = &file->segment[i], *before = segment - 1;
+	for (size_t i = 0; i < file->elf.nr_loads; i++) {
+		const struct perch__elf_segment *segment = &file->elf.segment[i],
+						*before = segment - 1;
 
 		gap |= i && (segment->address & ~4095ull) !=
 				    ((before->address + before->memory_size + 4095) & ~4095ull);
@@ -127,15 +105,15 @@ bool perch__elf_has_offsets(const struct elf_file *file)
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 			   const struct perch__elf_section *section)
 {
-	for (size_t i = 0; i < file->nr_segments; i++) {
-		const struct perch__elf_segment *segment = &file->segment[i];
+	for (size_t i = 0; i < file->elf.nr_loads; i++) {
+		const struct perch__elf_segment *segment = &file->elf.segment[i];
 		uint64_t size = segment->memory_size > segment->size ? segment->memory_size
 								     : segment->size;
 
 		if (address < segment->address || address - segment->address >= size)
 			continue;
 		if (has_no_bytes(segment))
-			return address - (file->segment[0].address & ~4095ull);
+			return address - (file->elf.segment[0].address & ~4095ull);
 		return address - segment->address + segment->offset;
 	}
 	return address - section->address + section->offset;

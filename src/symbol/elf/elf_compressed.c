@@ -29,19 +29,20 @@ static uint64_t most_bytes_of(uint64_t size, uint64_t most)
 int perch__elf_open_mini(struct elf_file *mini, const struct elf_file *file)
 {
 	size_t index = perch__elf_section(file, ".gnu_debugdata", SHT_PROGBITS);
-	const struct perch__elf_section *section = &file->section[index];
+	const struct perch__elf_section *section = &file->elf.section[index];
 	uint64_t written;
 	int fd, rc;
 
-	if (!index || file->image || !section->size)
+	if (!index || file->elf.image || !section->size)
 		return -ENOENT;
-	if (section->offset > file->size || section->size > file->size - section->offset)
+	if (section->offset > file->elf.size || section->size > file->elf.size - section->offset)
 		return -EBADMSG;
 	fd = memfd_create("gnu_debugdata", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	rc = perch__decompress_range(COMPRESSION_XZ, file->fd, section->offset, section->size, fd,
-				     0, most_bytes_of(section->size, MOST_MINI_BYTES), &written);
+	rc = perch__decompress_range(COMPRESSION_XZ, file->elf.fd, section->offset, section->size,
+				     fd, 0, most_bytes_of(section->size, MOST_MINI_BYTES),
+				     &written);
 	if (rc) {
 		close(fd);
 		return rc;

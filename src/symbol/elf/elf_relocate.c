@@ -63,8 +63,8 @@ static bool find_value(const struct section_relocations *relocations, uint32_t n
 	    (symbol.section >= SHN_LORESERVE && symbol.section != SHN_ABS))
 		return false;
 	*value = symbol.value;
-	if (symbol.section < file->nr_sections && file->section[symbol.section].code)
-		*value += file->section[symbol.section].offset;
+	if (symbol.section < file->elf.nr_sections && file->elf.section[symbol.section].code)
+		*value += file->elf.section[symbol.section].offset;
 	return true;
 }
 
@@ -92,21 +92,23 @@ static int relocate_one(const struct section_relocations *relocations, size_t i,
 /* Applies the relocations in section `index` to the bytes of another section. */
 static int relocate_by(const struct elf_file *file, size_t index, uint8_t *bytes, uint64_t size)
 {
-	const struct perch__elf_section *section = &file->section[index];
+	const struct perch__elf_section *section = &file->elf.section[index];
 	struct section_relocations relocations = { .file = file,
 						   .addend = section->type == SHT_RELA };
 	size_t bytes_size;
 	int rc;
 
-	if (section->link >= file->nr_sections || file->section[section->link].type != SHT_SYMTAB)
+	if (section->link >= file->elf.nr_sections ||
+	    file->elf.section[section->link].type != SHT_SYMTAB)
 		return -EBADMSG;
-	rc = perch__elf_load_section(&file->elf, &file->section[index], MOST_BYTES,
+	rc = perch__elf_load_section(&file->elf, &file->elf.section[index], MOST_BYTES,
 				     &relocations.bytes, &bytes_size);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	relocations.nr = bytes_size / (relocations.addend ? PERCH__ELF_SIZE(&file->elf, Rela)
 							  : PERCH__ELF_SIZE(&file->elf, Rel));
-	rc = perch__elf_symbols_load(&relocations.symbols, &file->elf, section->link);
+	rc = perch__elf_symbols_load(&relocations.symbols, &file->elf, section->link,
+				     perch__elf_load_section);
 	for (size_t i = 0; !rc && i < relocations.nr; i++)
 		rc = relocate_one(&relocations, i, bytes, size);
 	perch__elf_symbols_clear(&relocations.symbols);
@@ -120,9 +122,10 @@ int perch__elf_relocate(const struct elf_file *file, size_t index, uint8_t *byte
 	int rc = 0;
 
 	/* by at most two others, SHT_REL and SHT_RELA; more would take time without limit */
-	for (size_t i = 1; !rc && i < file->nr_sections; i++)
-		if ((file->section[i].type == SHT_RELA || file->section[i].type == SHT_REL) &&
-		    file->section[i].info == index)
+	for (size_t i = 1; !rc && i < file->elf.nr_sections; i++)
+		if ((file->elf.section[i].type == SHT_RELA ||
+		     file->elf.section[i].type == SHT_REL) &&
+		    file->elf.section[i].info == index)
 			rc = nr++ < 2 ? relocate_by(file, i, bytes, size) : -EBADMSG;
 	return rc;
 }

@@ -45,9 +45,9 @@ static bool is_function(const struct perch__elf_symbol *symbol,
  * never have bytes. */
 static bool has_bytes(const struct elf_file *mapped, uint64_t address)
 {
-	for (size_t i = 0; i < mapped->nr_segments; i++)
-		if (address >= mapped->segment[i].address &&
-		    address - mapped->segment[i].address < mapped->segment[i].size)
+	for (size_t i = 0; i < mapped->elf.nr_loads; i++)
+		if (address >= mapped->elf.segment[i].address &&
+		    address - mapped->elf.segment[i].address < mapped->elf.segment[i].size)
 			return true;
 	return false;
 }
@@ -82,8 +82,8 @@ static int take_symbol(struct reading *reading, size_t index)
 	    symbol.name >= reading->names_size)
 		return 0;
 	number = symbol.section;
-	if (!number || number >= reading->file->nr_sections ||
-	    !is_wanted(reading, &symbol, &reading->file->section[number]))
+	if (!number || number >= reading->file->elf.nr_sections ||
+	    !is_wanted(reading, &symbol, &reading->file->elf.section[number]))
 		return 0;
 	name = reading->table->blob[reading->blob].bytes + symbol.name;
 	if (!*name || is_mapping_symbol(reading->file->elf.machine, name))
@@ -93,8 +93,8 @@ static int take_symbol(struct reading *reading, size_t index)
 		return -ENOMEM;
 	if (reading->file->elf.machine == EM_ARM && symbol.type == STT_FUNC)
 		symbol.value &= ~(uint64_t)1; /* the bit of Thumb code */
-	entry->start =
-		perch__elf_offset(reading->mapped, symbol.value, &reading->file->section[number]);
+	entry->start = perch__elf_offset(reading->mapped, symbol.value,
+					 &reading->file->elf.section[number]);
 	entry->end = clamp_add(entry->start, symbol.size);
 	entry->name = symbol.name;
 	entry->blob_index = (uint8_t)reading->blob;
@@ -110,11 +110,11 @@ static int add_limits(struct reading *reading)
 	struct table *table = reading->table;
 	const struct elf_file *file = reading->file;
 
-	if (PERCH__ARRAY_RESERVE_BY_NR(table->limit, table->nr_limits, file->nr_sections))
+	if (PERCH__ARRAY_RESERVE_BY_NR(table->limit, table->nr_limits, file->elf.nr_sections))
 		return -ENOMEM;
 	reading->first_limit = table->nr_limits;
-	for (size_t i = 0; i < file->nr_sections; i++) {
-		const struct perch__elf_section *section = &file->section[i];
+	for (size_t i = 0; i < file->elf.nr_sections; i++) {
+		const struct perch__elf_section *section = &file->elf.section[i];
 
 		table->limit[table->nr_limits++] =
 			section->code ? clamp_add(perch__elf_offset(reading->mapped,
@@ -128,18 +128,18 @@ static int add_limits(struct reading *reading)
 /* Returns the index of the blob with the strings of section `index`, -ENOENT, or -ENOMEM. */
 static int take_names(struct table *table, const struct elf_file *file, size_t index, size_t *size)
 {
-	uint32_t link = file->section[index].link;
+	uint32_t link = file->elf.section[index].link;
 	unsigned char *bytes;
 	int blob;
 
-	if (!link || link >= file->nr_sections || file->section[link].type != SHT_STRTAB)
+	if (!link || link >= file->elf.nr_sections || file->elf.section[link].type != SHT_STRTAB)
 		return -ENOENT;
 	for (unsigned i = 0; i < table->nr_blobs; i++)
 		if (table->blob[i].file == file && table->blob[i].section == link) {
 			*size = table->blob[i].size;
 			return (int)i;
 		}
-	if (perch__elf_load_section(&file->elf, &file->section[link], MOST_BYTES, &bytes, size))
+	if (perch__elf_load_section(&file->elf, &file->elf.section[link], MOST_BYTES, &bytes, size))
 		return -ENOENT;
 	blob = perch__table_blob(table, (char *)bytes, *size);
 	if (blob >= 0) {
@@ -171,7 +171,8 @@ int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
 		       const struct elf_file *mapped)
 {
 	struct reading reading = { .table = table, .file = file, .mapped = mapped };
-	int rc = perch__elf_symbols_load(&reading.symbols, &file->elf, index);
+	int rc = perch__elf_symbols_load(&reading.symbols, &file->elf, index,
+					 perch__elf_load_section);
 
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;
@@ -464,11 +465,11 @@ static int add_got_stubs(struct reading *reading, uint32_t symbols)
 	unsigned char *code;
 	int rc;
 
-	if (file->elf.machine != EM_X86_64 || !plt || !file->section[plt].code || !relocations ||
-	    file->section[relocations].link != symbols ||
-	    perch__elf_load_section(&file->elf, &file->section[plt], MOST_BYTES, &code, &size))
+	if (file->elf.machine != EM_X86_64 || !plt || !file->elf.section[plt].code ||
+	    !relocations || file->elf.section[relocations].link != symbols ||
+	    perch__elf_load_section(&file->elf, &file->elf.section[plt], MOST_BYTES, &code, &size))
 		return 0;
-	rc = add_got_code(reading, &file->section[plt], relocations, code, size);
+	rc = add_got_code(reading, &file->elf.section[plt], relocations, code, size);
 	free(code);
 	return rc;
 }
@@ -488,8 +489,8 @@ static int add_all_stubs(struct reading *reading, size_t relocations)
 	for (size_t i = 0; i < 2 && !rc; i++) {
 		size_t plt = perch__elf_section(reading->file, sections[i], SHT_PROGBITS);
 
-		if (plt && reading->file->section[plt].code)
-			rc = add_stubs(reading, &reading->file->section[plt], slots, nr);
+		if (plt && reading->file->elf.section[plt].code)
+			rc = add_stubs(reading, &reading->file->elf.section[plt], slots, nr);
 	}
 	free(slots);
 	return rc;
@@ -504,10 +505,12 @@ int perch__elf_plt(struct table *table, struct elf_file *file)
 
 	if (!relocations)
 		relocations = perch__elf_section(file, ".rel.plt", SHT_REL);
-	symbols = relocations ? file->section[relocations].link : 0;
-	if (!symbols || symbols >= file->nr_sections || file->section[symbols].type != SHT_DYNSYM)
+	symbols = relocations ? file->elf.section[relocations].link : 0;
+	if (!symbols || symbols >= file->elf.nr_sections ||
+	    file->elf.section[symbols].type != SHT_DYNSYM)
 		return 0;
-	rc = perch__elf_symbols_load(&reading.symbols, &file->elf, symbols);
+	rc = perch__elf_symbols_load(&reading.symbols, &file->elf, symbols,
+				     perch__elf_load_section);
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;
 	reading.blob = take_names(table, file, symbols, &reading.names_size);

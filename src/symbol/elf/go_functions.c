@@ -17,9 +17,9 @@ enum {
 };
 
 struct go_file {
-	struct perch__elf elf;
 	const struct elf_file *file;
-	uint8_t *relocation; /* struct Elf64_Rela, in the byte order of the file */
+	const struct perch__elf *elf; /* of the file */
+	uint8_t *relocation;	      /* struct Elf64_Rela, in the byte order of the file */
 	size_t nr_relocations;
 	uint32_t relative; /* the type of relocations that add the load address */
 	unsigned parts_left;
@@ -57,20 +57,20 @@ static uint32_t relative_type(uint16_t machine)
 /* Sets address and size of the relocations with addends. */
 static int find_relocations(const struct go_file *go, uint64_t *address, uint64_t *size)
 {
-	const struct perch__elf_segment *dynamic = perch__elf_segment_of_type(&go->elf, PT_DYNAMIC);
+	const struct perch__elf_segment *dynamic = perch__elf_segment_of_type(go->elf, PT_DYNAMIC);
 	uint8_t *bytes;
 	int rc;
 
 	*address = *size = 0;
 	/* relocations of 32-bit programs have the addend at the address, so it is read anyway */
-	if (!dynamic || !go->elf.wide || !go->relative)
+	if (!dynamic || !go->elf->wide || !go->relative)
 		return 0;
-	rc = perch__elf_load(&go->elf, &bytes, dynamic->offset, dynamic->size, MOST_DYNAMIC);
+	rc = perch__elf_load(go->elf, &bytes, dynamic->offset, dynamic->size, MOST_DYNAMIC);
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;
 	for (size_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic->size; at += sizeof(Elf64_Dyn)) {
-		uint64_t tag = perch__elf_word(&go->elf, bytes + at, 8);
-		uint64_t value = perch__elf_word(&go->elf, bytes + at + 8, 8);
+		uint64_t tag = perch__elf_word(go->elf, bytes + at, 8);
+		uint64_t value = perch__elf_word(go->elf, bytes + at + 8, 8);
 
 		if (tag == DT_NULL)
 			break;
@@ -88,11 +88,11 @@ static int load_relocations(struct go_file *go)
 	uint64_t address, size, offset;
 	int rc;
 
-	go->relative = relative_type(go->elf.machine);
+	go->relative = relative_type(go->elf->machine);
 	rc = find_relocations(go, &address, &size);
-	if (rc || !size || !perch__elf_find_offset(&go->elf, address, false, &offset))
+	if (rc || !size || !perch__elf_find_offset(go->elf, address, false, &offset))
 		return rc;
-	rc = perch__elf_load(&go->elf, &go->relocation, offset, size, MOST_BYTES);
+	rc = perch__elf_load(go->elf, &go->relocation, offset, size, MOST_BYTES);
 	if (!rc)
 		go->nr_relocations = size / sizeof(Elf64_Rela);
 	return rc == -ENOMEM ? rc : 0;
@@ -102,11 +102,11 @@ static void relocate_part(const struct go_file *go, struct go_part *part)
 {
 	for (size_t i = 0; i < go->nr_relocations; i++) {
 		const uint8_t *one = go->relocation + i * sizeof(Elf64_Rela);
-		uint64_t inside = perch__elf_word(&go->elf, one, 8) - part->address;
+		uint64_t inside = perch__elf_word(go->elf, one, 8) - part->address;
 
 		/* both have the byte order of the file */
 		if (part->size >= 8 && inside <= part->size - 8 &&
-		    (uint32_t)perch__elf_word(&go->elf, one + 8, 8) == go->relative)
+		    (uint32_t)perch__elf_word(go->elf, one + 8, 8) == go->relative)
 			memcpy(part->bytes + inside, one + 16, 8);
 	}
 }
@@ -119,7 +119,7 @@ static int load_part(struct go_file *go, struct go_part *part, uint64_t address,
 	if (go->parts_left && size <= go->bytes_left) {
 		go->parts_left--;
 		go->bytes_left -= size;
-		rc = perch__elf_load(&go->elf, &part->bytes, offset, size, MOST_BYTES);
+		rc = perch__elf_load(go->elf, &part->bytes, offset, size, MOST_BYTES);
 	}
 	part->address = address;
 	part->size = (size_t)size;
@@ -167,8 +167,8 @@ static int find_module(struct go_file *go, struct go_table *table, uint64_t addr
 {
 	bool found = false;
 
-	for (size_t i = 0; i < go->elf.nr_segments && !found; i++) {
-		const struct perch__elf_segment *segment = &go->elf.segment[i];
+	for (size_t i = 0; i < go->elf->nr_segments && !found; i++) {
+		const struct perch__elf_segment *segment = &go->elf->segment[i];
 		struct go_part data;
 		int rc;
 
@@ -192,8 +192,8 @@ static const struct perch__elf_segment *segment_of_code(const struct go_file *go
 	uint64_t start = table->text + perch__go_start(table, 0);
 	uint64_t end = table->text + perch__go_start(table, table->nr);
 
-	for (size_t i = 0; i < go->elf.nr_segments; i++) {
-		const struct perch__elf_segment *segment = &go->elf.segment[i];
+	for (size_t i = 0; i < go->elf->nr_segments; i++) {
+		const struct perch__elf_segment *segment = &go->elf->segment[i];
 
 		if (segment->type == PT_LOAD && (segment->flags & PF_X) &&
 		    start >= segment->address && end >= start &&
@@ -258,7 +258,7 @@ static int add_table(struct go_file *go, struct table *result, uint64_t address,
 	struct go_table table;
 	int rc;
 
-	if (!perch__go_table_init(&table, &go->elf, bytes, size))
+	if (!perch__go_table_init(&table, go->elf, bytes, size))
 		return -ENOENT;
 	rc = find_module(go, &table, address);
 	if (rc)
@@ -278,7 +278,7 @@ static int add_table_of_segment(struct go_file *go, struct table *result,
 
 	for (size_t at = first_aligned(part, 4);
 	     at + GO_HEADER_START <= part->size && rc == -ENOENT; at += 4)
-		if (perch__go_is_header(&go->elf, part->bytes + at, &version)) {
+		if (perch__go_is_header(go->elf, part->bytes + at, &version)) {
 			if (++*candidates > MOST_CANDIDATES)
 				break;
 			rc = add_table(go, result, part->address + at, part->bytes + at,
@@ -293,12 +293,12 @@ static int search_segments(struct go_file *go, struct table *result)
 	size_t candidates = 0;
 	int rc = -ENOENT;
 
-	for (size_t i = 0; i < go->elf.nr_segments && rc == -ENOENT; i++) {
+	for (size_t i = 0; i < go->elf->nr_segments && rc == -ENOENT; i++) {
 		struct go_part part;
 
-		if (!has_data(&go->elf.segment[i]))
+		if (!has_data(&go->elf->segment[i]))
 			continue;
-		rc = load_segment(go, &part, &go->elf.segment[i]);
+		rc = load_segment(go, &part, &go->elf->segment[i]);
 		if (rc)
 			continue;
 		rc = add_table_of_segment(go, result, &part, &candidates);
@@ -317,14 +317,14 @@ static size_t section_of_table(const struct elf_file *file)
 /* Other linkers put the table of a position-independent program into .data.rel.ro. */
 static bool may_have_table(const struct elf_file *file)
 {
-	return !file->nr_sections || perch__elf_section(file, ".go.buildinfo", SHT_PROGBITS) ||
+	return !file->elf.nr_sections || perch__elf_section(file, ".go.buildinfo", SHT_PROGBITS) ||
 	       perch__elf_section(file, ".note.go.buildid", SHT_NOTE);
 }
 
 static int add_found(struct go_file *go, struct table *result)
 {
 	size_t index = section_of_table(go->file);
-	const struct perch__elf_section *section = &go->file->section[index];
+	const struct perch__elf_section *section = &go->file->elf.section[index];
 	struct go_part part;
 	int rc = load_relocations(go);
 
@@ -340,18 +340,17 @@ static int add_found(struct go_file *go, struct table *result)
 
 int perch__elf_go_functions(struct table *table, const struct elf_file *file)
 {
-	struct go_file go = { .file = file, .parts_left = MOST_PARTS };
+	struct go_file go = {
+		.file = file,
+		.elf = &file->elf,
+		.parts_left = MOST_PARTS,
+		.bytes_left = MOST_READ * file->elf.size,
+	};
 	int rc;
 
 	if (!section_of_table(file) && !may_have_table(file))
 		return 0;
-	rc = file->image ? perch__elf_init_image(&go.elf, file->image, file->size)
-			 : perch__elf_init_file(&go.elf, file->fd);
-	if (rc)
-		return rc == -ENOMEM ? rc : 0;
-	go.bytes_left = MOST_READ * go.elf.size;
 	rc = add_found(&go, table);
 	free(go.relocation);
-	perch__elf_clear(&go.elf);
 	return rc == -ENOMEM ? rc : 0;
 }

@@ -68,8 +68,8 @@ static uint64_t end_of(const struct perch__elf_segment *segment, uint64_t page)
  */
 static bool is_whole_image(const struct elf_file *file, const struct perch_dso *dso, uint64_t page)
 {
-	const struct perch__elf_segment *first = &file->segment[0],
-					*last = &file->segment[file->nr_segments - 1];
+	const struct perch__elf_segment *first = &file->elf.segment[0],
+					*last = &file->elf.segment[file->elf.nr_loads - 1];
 	uint64_t start = first->address & ~(page - 1);
 
 	return dso->code_map_offset == (first->offset & ~(page - 1)) && last->address >= start &&
@@ -78,7 +78,7 @@ static bool is_whole_image(const struct elf_file *file, const struct perch_dso *
 
 static bool is_code(const struct elf_file *file, size_t i)
 {
-	return file->segment[i].flags & PF_X || file->elf.executable_data;
+	return file->elf.segment[i].flags & PF_X || file->elf.executable_data;
 }
 
 /* True if the executable segments have the pages. Segments that follow each other in memory may be
@@ -90,11 +90,11 @@ static bool has_code(const struct elf_file *file, const struct perch_dso *dso)
 
 	if (end < at)
 		return false;
-	for (size_t i = 0; i < file->nr_segments && at < end; i++) {
-		uint64_t first = file->segment[i].offset & ~(page - 1);
+	for (size_t i = 0; i < file->elf.nr_loads && at < end; i++) {
+		uint64_t first = file->elf.segment[i].offset & ~(page - 1);
 
-		if (is_code(file, i) && first <= at && end_of(&file->segment[i], page) > at)
-			at = end_of(&file->segment[i], page);
+		if (is_code(file, i) && first <= at && end_of(&file->elf.segment[i], page) > at)
+			at = end_of(&file->elf.segment[i], page);
 	}
 	return at >= end || (is_code(file, 0) && is_whole_image(file, dso, page));
 }
@@ -106,7 +106,7 @@ const char *perch__misfit(const struct elf_file *file, enum perch_arch arch,
 		return "is of another architecture";
 	/* what was mapped is not known; or the file has no segments, as those of perf inject --jit
 	 */
-	if (!dso->code_map_size || !file->nr_segments)
+	if (!dso->code_map_size || !file->elf.nr_loads)
 		return NULL;
 	if (dso->code_map_start > UINT32_MAX && !file->elf.wide)
 		return "is a 32-bit file";

@@ -152,19 +152,12 @@ static int code_of_vmlinux(const struct sources *sources, const struct perch_dso
 			   struct perch_code *code, struct perch_error *err)
 {
 	struct elf_file file;
-	struct perch__elf elf;
 	uint64_t shift;
 	int rc = perch__open_vmlinux(&file, sources, dso, &shift);
 
 	if (rc)
 		return rc;
-	rc = perch__elf_init_file(&elf, file.fd);
-	if (rc) {
-		perch__elf_close(&file);
-		return rc;
-	}
-	rc = read_shifted(&elf, shift, code, err);
-	perch__elf_clear(&elf);
+	rc = read_shifted(&file.elf, shift, code, err);
 	perch__elf_close(&file);
 	return rc;
 }

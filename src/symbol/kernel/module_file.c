@@ -132,8 +132,8 @@ static bool use_loaded_layout(struct elf_file *file, const struct perch_dso *dso
 
 	if (!read_address(module, ".text", &address))
 		return false;
-	for (size_t i = 1; i < file->nr_sections; i++) {
-		struct perch__elf_section *section = &file->section[i];
+	for (size_t i = 1; i < file->elf.nr_sections; i++) {
+		struct perch__elf_section *section = &file->elf.section[i];
 
 		section->code = is_core_code(section) &&
 				read_address(module, section->name, &address) &&
@@ -150,8 +150,8 @@ static bool lay_out(struct elf_file *file, const struct perch_dso *dso, enum unl
 	bool computable = has_computable_layout(file);
 	uint64_t at = 0;
 
-	for (size_t i = 1; i < file->nr_sections; i++) {
-		struct perch__elf_section *section = &file->section[i];
+	for (size_t i = 1; i < file->elf.nr_sections; i++) {
+		struct perch__elf_section *section = &file->elf.section[i];
 		uint64_t mask = section->alignment ? section->alignment - 1 : 0;
 		bool exit = begins_with(section->name, ".exit");
 
@@ -217,7 +217,7 @@ static void set_wanted(struct wanted_module *wanted, const struct sources *sourc
 static bool read_magic(const struct elf_file *file, char release[MOST_RELEASE], enum unload *unload)
 {
 	size_t index = perch__elf_section(file, ".modinfo", SHT_PROGBITS);
-	const struct perch__elf_section *section = &file->section[index];
+	const struct perch__elf_section *section = &file->elf.section[index];
 	char *info, *at, *end;
 	bool found = false;
 
@@ -288,7 +288,7 @@ static int open_if_same(struct elf_file *file, int *installed, int fd,
 	}
 	rc = perch__elf_open_compressed(file, fd);
 	if (!rc) {
-		file->nr_segments = 0; /* a relocatable file has none */
+		file->elf.nr_loads = 0; /* a relocatable file has none */
 		rc = check_module(file, wanted);
 		if (rc)
 			perch__elf_close(file);
@@ -399,14 +399,14 @@ void perch__close_module(struct module_file *module)
 /* Gives the code of a debug file the addresses that it has in the module. */
 static void copy_addresses(struct elf_file *debug, const struct elf_file *file)
 {
-	for (size_t i = 1; i < debug->nr_sections; i++) {
-		struct perch__elf_section *section = &debug->section[i];
+	for (size_t i = 1; i < debug->elf.nr_sections; i++) {
+		struct perch__elf_section *section = &debug->elf.section[i];
 		const struct perch__elf_section *from = NULL;
 
-		for (size_t j = 1; section->code && !from && j < file->nr_sections; j++)
-			if (!strcmp(file->section[j].name, section->name) &&
-			    file->section[j].size == section->size)
-				from = &file->section[j];
+		for (size_t j = 1; section->code && !from && j < file->elf.nr_sections; j++)
+			if (!strcmp(file->elf.section[j].name, section->name) &&
+			    file->elf.section[j].size == section->size)
+				from = &file->elf.section[j];
 		section->code = from && from->code;
 		section->offset = section->code ? from->offset : section->offset;
 	}
@@ -492,7 +492,7 @@ int perch__open_module_debug(struct elf_file *debug, const struct sources *sourc
 		snprintf(path, sizeof(path), "%s", module ? module->path : dso->path);
 	if (find_debug_file(debug, &wanted, path, file, error))
 		return -ENOENT;
-	debug->nr_segments = 0;
+	debug->elf.nr_loads = 0;
 	if (file)
 		copy_addresses(debug, file);
 	else if (!lay_out(debug, dso, UNLOAD_UNKNOWN)) {

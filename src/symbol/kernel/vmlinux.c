@@ -161,8 +161,8 @@ static int add_functions(struct table *table, struct elf_file *file)
 	struct perch__elf_segment all = { .size = UINT64_MAX, .memory_size = UINT64_MAX };
 	struct elf_file mapped = *file;
 
-	mapped.segment = &all;
-	mapped.nr_segments = 1;
+	mapped.elf.segment = &all;
+	mapped.elf.nr_loads = 1;
 	return perch__elf_symbols(table, file, perch__elf_section_of_type(file, SHT_SYMTAB),
 				  &mapped);
 }

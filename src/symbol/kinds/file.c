@@ -14,14 +14,14 @@ static int load_file(struct perch_symbols *symbols, struct dso_symbols *cached)
 static int open_mapped_file(const struct sources *sources, const struct perch_dso *dso,
 			    struct symbol_error *error, struct proof *proof)
 {
-	struct elf_file file = { .fd = -1 };
+	struct elf_file file = { .elf.fd = -1 };
 	int rc = perch__open_file(&file, sources, dso, error), fd;
 
 	*proof = file.proof;
 	if (rc)
 		return rc;
-	fd = file.fd;
-	file.fd = -1;
+	fd = file.elf.fd;
+	file.elf.fd = -1;
 	perch__elf_close(&file);
 	return fd;
 }

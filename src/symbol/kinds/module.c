@@ -51,7 +51,7 @@ static int open_debug_of_module(const struct sources *sources, const struct perc
 	int fd = -1;
 
 	if (!perch__open_module_debug(&debug, sources, dso, has_file ? &module : NULL, &ignored)) {
-		fd = fcntl(debug.fd, F_DUPFD_CLOEXEC, 0);
+		fd = fcntl(debug.elf.fd, F_DUPFD_CLOEXEC, 0);
 		perch__elf_close(&debug);
 	}
 	if (has_file)

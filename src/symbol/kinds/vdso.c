@@ -69,10 +69,10 @@ static int load_vdso(struct perch_symbols *symbols, struct dso_symbols *cached)
 static int file_of_image(const struct elf_file *file)
 {
 	int fd = memfd_create("vdso", MFD_CLOEXEC);
-	ssize_t written = fd < 0 ? -1 : pwrite(fd, file->image, file->size, 0);
+	ssize_t written = fd < 0 ? -1 : pwrite(fd, file->elf.image, file->elf.size, 0);
 	int error = errno;
 
-	if (written == (ssize_t)file->size)
+	if (written == (ssize_t)file->elf.size)
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -82,19 +82,19 @@ static int file_of_image(const struct elf_file *file)
 static int open_vdso_file(const struct sources *sources, const struct perch_dso *dso,
 			  struct symbol_error *error, struct proof *proof)
 {
-	struct elf_file file = { .fd = -1 };
+	struct elf_file file = { .elf.fd = -1 };
 	int rc = open_vdso(&file, sources, dso, error), fd;
 
 	*proof = file.proof;
 	if (rc)
 		return rc;
-	if (file.image) {
+	if (file.elf.image) {
 		fd = file_of_image(&file);
 		if (fd < 0)
 			perch__set_symbol_errno(error, -fd);
 	} else {
-		fd = file.fd;
-		file.fd = -1;
+		fd = file.elf.fd;
+		file.elf.fd = -1;
 	}
 	perch__elf_close(&file);
 	return fd;
