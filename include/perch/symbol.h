@@ -41,11 +41,15 @@
  * be made for the recorded release. The kernel's layout of sections is computed for x86 and arm64;
  * code whose address is not known so has no name.
  *
- * The functions of /proc/kallsyms are cached in $XDG_CACHE_HOME/perch/kallsyms, or
- * ~/.cache/perch/kallsyms (mode 0600), because the kernel needs about 0.1 s to print them. The file
- * is used on the same boot, by the same user, with the same modules, and if /proc/kallsyms begins
- * with the same bytes. It is not written if the directory belongs to another user. The environment
- * variable PERCH_CACHE=0 disables it.
+ * What later programs need not read again is kept in $XDG_CACHE_HOME/perch, or ~/.cache/perch (mode
+ * 0600; for this user alone; not if the directory belongs to another user). PERCH_CACHE=off in the
+ * environment disables it. Removing files changes only the time that lookups take.
+ *
+ * - kallsyms: the functions of /proc/kallsyms, which the kernel needs about 0.1 s to print. It is
+ *   used on the same boot, with the same modules, and if /proc/kallsyms begins with the same bytes.
+ * - symbols/: functions of ELF files, and the frames of addresses that were looked up in their
+ *   debug information. They are used for files with the same device, inode, size, times of change
+ *   and build id. perch_symbols_free() writes what is new. At most 512 MB are kept.
  *
  * Functions without err cannot fail, or their comment lists what they return. In all functions err
  * may be NULL.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "debug_info.h"
+#include "index/index.h"
 
 static const char damaged[] = "its debug information is damaged; install it again";
 
@@ -122,11 +123,11 @@ static bool open_cached(struct debug_info *info)
 	return false;
 }
 
-/* Opens the shared file of the link. */
+/* Opens the shared file of the link, if that was not done before. */
 static bool find_alternative(struct debug_info *info)
 {
-	return open_linked(info) || open_beside_original(info) || open_installed(info) ||
-	       open_cached(info) ||
+	return info->has_alternative || open_linked(info) || open_beside_original(info) ||
+	       open_installed(info) || open_cached(info) ||
 	       open_alternative(info, perch__debuginfod_find(info->sources->debuginfod, info->dso,
 							     DEBUGINFOD_DEBUG, info->link_id,
 							     info->link_id_size, &info->error));
@@ -270,11 +271,7 @@ static void set_error(struct debug_info *info, int rc)
 /* Opens the debug information of a file that has some. */
 static void open_dwarf(struct debug_info *info)
 {
-	int rc;
-
-	set_directory(info);
-	read_link(info);
-	rc = perch__dwarf_open(&info->dwarf, info->with_debug);
+	int rc = perch__dwarf_open(&info->dwarf, info->with_debug);
 	if (rc) {
 		set_error(info, rc);
 		return;
@@ -282,6 +279,35 @@ static void open_dwarf(struct debug_info *info)
 	info->dwarf->open_split = perch__split_open;
 	info->dwarf->context = info;
 	info->incomplete = true;
+}
+
+/* Opens the index of the files. If there was one, the debug information is left for later. */
+static void open_index(struct debug_info *info)
+{
+	struct index_key key = { .kind = "frames" };
+
+	if (info->kernel || info->bad_link ||
+	    (info->has_file && !perch__index_key_add(&key, &info->file)) ||
+	    (info->with_debug != &info->file && !perch__index_key_add(&key, info->with_debug)))
+		return;
+	if (info->link &&
+	    (!find_alternative(info) || !perch__index_key_add(&key, &info->alternative)))
+		return;
+	info->index = perch__frame_index_open(&key);
+	info->deferred = info->index && perch__frame_index_is_stored(info->index);
+}
+
+/* Stores what was found, unless it would be different with files that the index does not know, or
+ * is incomplete. */
+static void store_index(struct debug_info *info)
+{
+	const struct dwarf *dwarf = info->dwarf;
+
+	if (info->index && dwarf && !dwarf->split && !info->searched_dwp && !info->dwo_read &&
+	    !info->error.text[0] && !dwarf->is_damaged && !dwarf->lacks_memory &&
+	    !(dwarf->alternative &&
+	      (dwarf->alternative->is_damaged || dwarf->alternative->lacks_memory)))
+		perch__frame_index_store(info->index);
 }
 
 /* Returns NULL if out of memory. */
@@ -313,7 +339,12 @@ struct debug_info *perch__debug_start(const struct sources *sources, const struc
 		rc = find_module(info, sources, dso);
 	else
 		rc = find_usable_file(info, sources, dso);
-	if (!rc)
+	if (!rc) {
+		set_directory(info);
+		read_link(info);
+		open_index(info);
+	}
+	if (!rc && !info->deferred)
 		open_dwarf(info);
 	if (thread && info->dwarf)
 		perch__dwarf_start_sections(info->dwarf->own, thread);
@@ -373,7 +404,7 @@ const char *perch__debug_error(const struct debug_info *info)
 
 bool perch__debug_is_open(const struct debug_info *info)
 {
-	return info->dwarf;
+	return info->dwarf || info->deferred;
 }
 
 bool perch__debug_address(const struct debug_info *info, uint64_t offset, uint64_t *address)
@@ -403,17 +434,30 @@ bool perch__debug_address(const struct debug_info *info, uint64_t offset, uint64
 int perch__debug_frames(struct debug_info *info, uint64_t offset,
 			struct debug_frame frame[MAX_DEBUG_FRAMES])
 {
+	int nr = info->index ? perch__frame_index_find(info->index, offset, frame) : -ENOENT;
 	uint64_t address;
 
-	return info->dwarf && perch__debug_address(info, offset, &address)
-		       ? perch__dwarf_frames(info->dwarf, address, frame)
-		       : 0;
+	if (nr >= 0)
+		return nr;
+	if (info->deferred) {
+		info->deferred = false;
+		open_dwarf(info);
+		perch__debug_complete(info);
+	}
+	nr = info->dwarf && perch__debug_address(info, offset, &address)
+		     ? perch__dwarf_frames(info->dwarf, address, frame)
+		     : 0;
+	if (info->index && nr >= 0)
+		perch__frame_index_add(info->index, offset, frame, (size_t)nr);
+	return nr;
 }
 
 void perch__debug_free(struct debug_info *info)
 {
 	if (!info)
 		return;
+	store_index(info);
+	perch__frame_index_free(info->index);
 	perch__dwarf_free(info->dwarf);
 	perch__dwp_free(info->dwp);
 	if (info->has_alternative)

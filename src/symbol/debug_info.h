@@ -28,8 +28,10 @@ struct debug_info {
 	uint64_t shift;
 	char directory[PATH_MAX];  /* of that file, with a slash at its end */
 	struct symbol_error error; /* what is missing */
-	struct dwarf *dwarf;	   /* NULL: it cannot be read */
+	struct dwarf *dwarf;	   /* NULL: it cannot be read, or was not needed yet */
 	bool incomplete;	   /* the units of dwarf are not listed */
+	bool deferred;		   /* dwarf is opened for the first address that index lacks */
+	struct frame_index *index; /* NULL: none */
 	const struct perch_dso *dso;
 	struct dwp *dwp; /* NULL: split units are in .dwo files */
 	bool searched_dwp;

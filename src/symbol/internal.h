@@ -30,6 +30,7 @@
  *	  kinds/vdso.c			  the vdso
  *	  kinds/bpf.c			  code that the kernel generates
  *	debug_info.c			opens the debug information of a DSO
+ *	  index/index_frames.c		  frames that were found in it before
  *	  dwarf/split_units.c		  finds the split units of skeleton units
  *	  dwarf/dwp.c			  the index of a .dwp file
  *	  dwarf/dwarf_split.c		  split units
@@ -52,6 +53,8 @@
  *	  kernel/vmlinux.c		  the ELF file of the kernel
  *	kernel/bpf_lines.c		source lines of BPF programs
  *	load_file.c			opens the file of a DSO and loads its table
+ *	  index/index_table.c		  a table that was loaded before
+ *	  index/index_file.c		  the files of both
  *	perf_map.c			functions of map files, which grow
  *	  mapped_file.c			  opens the file that a process mapped
  *	  elf/misfit.c			  whether a file can be that file
@@ -132,6 +135,7 @@ struct table {
 	bool of_go;		      /* has those of the function table of the Go runtime */
 	bool grouped;		      /* a function of unknown size ends where its group ends */
 	struct kallsyms_cache *cache; /* has the functions, in place of entry; borrowed */
+	struct index_key *index;      /* where it is stored; NULL: nowhere */
 };
 
 /* Returns NULL if out of memory. */
@@ -152,6 +156,8 @@ static inline bool perch__table_has_functions(const struct table *table)
 	return table->nr || table->cache;
 }
 void perch__table_free(struct table *table);
+/* index/index_table.c: stores a table that was made from files. A failure has no effect. */
+void perch__table_store(struct table *table);
 
 /* ---- elf/elf.c: an ELF file, opened and checked ---- */
 

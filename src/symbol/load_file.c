@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "index/index.h"
 
 int perch__open_file(struct elf_file *file, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error)
@@ -71,11 +71,25 @@ int perch__download_debug_of(const struct sources *sources, const struct perch_d
 	return fd < 0 ? -ENOENT : fd;
 }
 
+/* Keeps the key of a table that is not in the index. Without memory, it is not stored. */
+static void keep_key(struct table *table, const struct index_key *key)
+{
+	table->index = perch__malloc(sizeof(*key));
+	if (table->index)
+		*table->index = *key;
+}
+
 int perch__load_elf(struct table *table, struct elf_file *file, struct elf_file *debug)
 {
+	struct index_key key;
 	size_t symbols;
 	int rc = 0;
 
+	if (perch__table_key(&key, table, file, debug)) {
+		if (perch__table_read_index(table, &key))
+			return 0;
+		keep_key(table, &key);
+	}
 	if (debug) {
 		symbols = perch__elf_section_of_type(debug, SHT_SYMTAB);
 		rc = perch__elf_symbols(table, debug, symbols, file ? file : debug);

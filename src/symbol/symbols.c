@@ -61,6 +61,8 @@ void perch_symbols_free(struct perch_symbols *symbols)
 	if (!symbols)
 		return;
 	for (size_t i = 0; i < symbols->nr_dsos; i++) {
+		perch__table_store(&symbols->dso[i]->table);
+		perch__table_store(&symbols->dso[i]->variables);
 		perch__table_free(&symbols->dso[i]->table);
 		perch__table_free(&symbols->dso[i]->variables);
 		perch__debug_free(symbols->dso[i]->debug);

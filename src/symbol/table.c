@@ -314,6 +314,7 @@ void perch__table_free(struct table *table)
 {
 	free(table->entry);
 	free(table->limit);
+	free(table->index);
 	for (unsigned i = 0; i < table->nr_blobs; i++)
 		if (!table->blob[i].borrowed)
 			free(table->blob[i].bytes);

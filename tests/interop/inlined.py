@@ -229,7 +229,7 @@ def main():
             check_internal(label, *flags)
         output("strip", "--strip-debug", "program")
         report = output(PERCH, "report", "-i", "with", "--stdio", "-d", "program")
-        check("(inlined)" not in report and "[.] outer\n" in report, "report: no debug information")
+        check("(inlined)" not in report and "[.] outer\n" in report, "report: no debug information", report)
     return int(cases.failed)
 
 
