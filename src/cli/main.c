@@ -35,6 +35,7 @@ static const struct subcommand {
 	{ &cli_annotate_usage, perch_cmd_annotate },
 	{ &cli_script_usage, perch_cmd_script },
 	{ &cli_diff_usage, perch_cmd_diff },
+	{ &cli_lock_usage, perch_cmd_lock },
 	{ &cli_flamegraph_usage, perch_cmd_flamegraph },
 	{ &cli_export_usage, perch_cmd_export },
 	{ &cli_dump_usage, perch_cmd_dump },

@@ -2,6 +2,7 @@
 /*
  * Intervals of threads. A file calls only files below its own:
  *
+ *	pairs.c		intervals of anything else, by a key (perch/pairs.h)
  *	timeline.c	what a program calls; records of the kernel other than samples
  *	tracepoints.c	samples of tracepoints: a table of them and their fields
  *	changes.c	what a switch, a wakeup, a fork or an exit changes

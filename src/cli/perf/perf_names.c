@@ -26,7 +26,6 @@ static const struct {
 	{ "kvm", "'perch record -e kvm:*' records its tracepoints, 'perch script' prints them" },
 	{ "kwork",
 	  "'perch record -e irq:*,workqueue:*' records its tracepoints, 'perch script' prints them" },
-	{ "lock", "'perch record -e lock:*' records its tracepoints, 'perch script' prints them" },
 	{ "mem",
 	  "'perch record -d -W' records memory accesses, 'perch report --mem-mode' shows them" },
 	{ "probe",
