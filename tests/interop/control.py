@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import cases
 from cases import check, limit
@@ -142,8 +143,8 @@ def check_groups(bracket):
     check(counts.get("task-clock:u", 0) > 0.75 * counts.get("cpu-clock:u", 1e9), "perch stat: enable means all events of a group", done)
 
 
-def converse(command, script, seconds="100"):
-    """The answers of a command to a script; each within a time, or none."""
+def converse(command, script, seconds="100", output=None):
+    """The answers of a command to a script; each within a time, or none. A function of the script is called."""
     commands, answers = os.pipe(), os.pipe()
     with subprocess.Popen([*command, "--control", f"fd:{commands[0]},{answers[1]}", *([] if command[1] == "top" else ["--", "sleep", seconds])], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, pass_fds=(commands[0], answers[1])) as process:
@@ -151,15 +152,20 @@ def converse(command, script, seconds="100"):
         os.close(answers[1])
         found = []
         for line in script:
+            if callable(line):
+                line()
+                continue
             os.write(commands[1], line.encode())
             ready = select.select([answers[0]], [], [], limit(20))[0]
             found.append(os.read(answers[0], 4096).decode() if ready else None)
         try:
-            process.communicate(timeout=limit(60))
+            text, _ = process.communicate(timeout=limit(60))
         except subprocess.TimeoutExpired:
             process.kill()
-            process.communicate()
+            text, _ = process.communicate()
             found.append("does not end")
+        if output is not None:
+            output.append(text)
         os.close(commands[1])
         os.close(answers[0])
         return found, process.returncode
@@ -183,6 +189,34 @@ def check_answers(work):
         found, status = converse([PERCH, name, *events, *options], wrong + ["stop\n"])
         check(all(answer and answer.startswith("error: ") and answer.endswith("\n\0") for answer in found[:-1]) and found[-1] == "ack\n\0",
               f"perch {name}: wrong commands have an answer", found)
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def check_top_disabled():
+    """perch top -D -1: the profile has no samples until the command enable."""
+    # pylint: disable-next=consider-using-with
+    program = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+
+    def work():
+        end = cpu_seconds(program.pid) + 0.5
+        while cpu_seconds(program.pid) < end:
+            time.sleep(0.05)
+
+    try:
+        for first, some in (("ping\n", False), ("enable\n", True)):
+            text = []
+            found, status = converse([PERCH, "top", "-D", "-1", "--stdio", "-e", "cpu-clock:u", "-F", "99", "-p", str(program.pid)],
+                                     [first, work, "stop\n"], output=text)
+            rows = re.findall(r"^ +\d+\.\d+%", text[0], re.M)
+            check(found == ["ack\n\0"] * 2 and not status and bool(rows) == some,
+                  f"perch top -D -1: {'samples after' if some else 'no samples before'} the command enable", found, text)
+    finally:
+        program.kill()
+        program.wait()
 
 
 def check_snapshot(work):
@@ -212,6 +246,7 @@ def main():
         cases.try_part(check_events, bracket)
         cases.try_part(check_groups, bracket)
         cases.try_part(check_answers, work)
+        cases.try_part(check_top_disabled)
         cases.try_part(check_snapshot, work)
     return int(cases.failed)
 

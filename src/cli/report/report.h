@@ -119,6 +119,7 @@ struct report {
 	bool full; /* -v: columns are not fitted to the terminal */
 	bool quiet, color, json;
 	bool stdio;  /* text, also on a terminal */
+	bool tui;    /* a browser was asked for */
 	char **argv; /* of the command, for the browser to start it anew */
 	bool show_samples, show_period, show_cpu;
 	bool stats, tasks, mmaps, header, header_only, long_header, show_empty;

@@ -258,6 +258,15 @@ static int set_children(const struct cli_given *given)
 	return 0;
 }
 
+static int set_browser(const struct cli_given *given)
+{
+	struct report *report = given->state;
+
+	report->tui = !given->negated;
+	report->stdio = given->negated;
+	return 0;
+}
+
 static int set_group(const struct cli_given *given)
 {
 	struct report *report = given->state;
@@ -291,7 +300,7 @@ const struct cli_option report_row_options[] = {
 		.help = "widths of the columns, separated by commas; 0 is the width of the text"),
 	CLI_ROW(.name = "stdio", SETS(stdio),
 		.help = "text on standard output, also on a terminal"),
-	CLI_ROW(.name = "tui", SETS(stdio), .inverted = true,
+	CLI_ROW(.name = "tui", .set = set_browser,
 		.help = "a browser (default on a terminal)"),
 	{ 0 },
 };

@@ -22,7 +22,8 @@ static int run_top(struct top *top)
 	top->sampler = perch_recorder_sampler(top->recorder);
 	record_print_plan(&top->plan, &top->record);
 	status = top_start(top);
-	if (!status && perch_sampler_enable(top->sampler, &err) < 0)
+	/* with -D -1, the tracking event is enabled already */
+	if (!status && !top->record.delayed && perch_sampler_enable(top->sampler, &err) < 0)
 		status = cli_error(TOP_COMMAND, &err);
 	if (!status)
 		status = top_loop(top);

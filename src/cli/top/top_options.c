@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "browser/screen.h"
 #include "event_options.h"
 #include "shared_options.h"
 #include "top.h"
@@ -53,6 +54,20 @@ static int set_call_graph(const struct cli_given *given)
 				given->text + length + (length > 0));
 }
 
+/* Of perch record: there are no windows of a profile that forgets. */
+static int set_disabled(const struct cli_given *given)
+{
+	struct top *top = given->state;
+
+	if (strcmp(given->text, "-1") != 0)
+		return cli_usage_error(TOP_COMMAND,
+				       "-D %s: only -1 is known: no samples until a command of "
+				       "--control enables the events",
+				       given->text);
+	top->record.delayed = true;
+	return 0;
+}
+
 /* -d takes seconds, as perf top. */
 static int check_top(struct top *top)
 {
@@ -63,6 +78,9 @@ static int check_top(struct top *top)
 		return cli_usage_error(TOP_COMMAND, "-d: expected 1 to 86400 seconds");
 	if (top->hide_kernel && top->hide_user)
 		return cli_usage_error(TOP_COMMAND, "-K and -U together hide all samples");
+	if (report->tui && !report->stdio && !screen_is_possible())
+		return cli_usage_error(TOP_COMMAND, "--tui needs a terminal on standard input and "
+						    "output, and the variable TERM");
 	record_choose_inherit(record);
 	if (record_check_samples(record))
 		return CLI_EXIT_USAGE;
@@ -87,6 +105,8 @@ static const struct cli_option options[] = {
 	CLI_ROW(.name = "call-graph", .argument = "MODE[,SHAPE...]", .set = set_call_graph,
 		.words = record_call_graphs, .open = true,
 		.help = "call chains: fp, dwarf[,SIZE] or lbr, then as -g of perch report"),
+	CLI_ROW(.letter = 'D', .argument = "-1", .set = set_disabled,
+		.help = "no samples until a command of --control enables the events"),
 	CLI_ROW(.letter = 'd', .name = "delay", .argument = "SECONDS", SETS(delay),
 		.help = "time between refreshes (2)"),
 	CLI_ROW(.letter = 'z', .name = "zero", SETS(zero),
