@@ -81,6 +81,14 @@ enum perch_recorder_map_ids {
 typedef int perch_recorder_sink(void *context, const struct iovec *pieces, int nr,
 				struct perch_error *err);
 
+/** Records of what already runs that a recording may be without (.without): it starts earlier
+ * where many processes run. Addresses of processes without them have no symbols. */
+enum perch_recorder_without {
+	PERCH_RECORDER_WITHOUT_TASKS = 1 << 0,	  /**< names and mappings of processes */
+	PERCH_RECORDER_WITHOUT_MAPPINGS = 1 << 1, /**< mappings of processes */
+	PERCH_RECORDER_WITHOUT_CGROUPS = 1 << 2,  /**< names of cgroups */
+};
+
 /** The time between calls of perch_recorder_write(), in ms. */
 #define PERCH_RECORDER_WRITE_MS 200
 
@@ -197,7 +205,8 @@ struct perch_recorder_options {
 	 */
 	const pid_t *descendants_of;
 	size_t nr_descendants_of;
-	uint64_t reserved[12]; /**< must be 0 */
+	uint64_t without;      /**< enum perch_recorder_without */
+	uint64_t reserved[11]; /**< must be 0 */
 };
 
 /** What was recorded. The members up to .overwritten are those of the file that is open, or that

@@ -89,7 +89,8 @@ static int check_stacks(const struct perch_options *options, struct perch_error 
 	       "sample_stack_user needs PERCH_SAMPLE_STACK_USER in sample");
 	REFUSE(options->sample_max_stack && !SAMPLES(CALLCHAIN), "sample_max_stack",
 	       "sample_max_stack needs PERCH_SAMPLE_CALLCHAIN in sample");
-	REFUSE(SAMPLES(CALLCHAIN) && options->exclude_callchain_user &&
+	/* the user part is unwound from a copy of the stack */
+	REFUSE(SAMPLES(CALLCHAIN) && !SAMPLES(STACK_USER) && options->exclude_callchain_user &&
 		       options->exclude_callchain_kernel,
 	       "exclude_callchain_user",
 	       "exclude_callchain_user and exclude_callchain_kernel together leave PERCH_SAMPLE_CALLCHAIN empty");

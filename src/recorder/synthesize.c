@@ -109,14 +109,17 @@ static struct perch_synthesize_options options_of(const struct perch_recorder *r
 {
 	const uint32_t sideband = recorder->options.sampler.event.sideband;
 	struct perch_synthesize_options options = {
-		.records = PERCH_SYNTHESIZE_COMM | PERCH_SYNTHESIZE_MMAP,
+		.records = PERCH_SYNTHESIZE_COMM,
 		.attr = &recorder->events[0].attr,
 	};
 
-	if (sideband & PERCH_SIDEBAND_MMAP_DATA)
-		options.records |= PERCH_SYNTHESIZE_MMAP_DATA;
 	if (sideband & PERCH_SIDEBAND_NAMESPACES)
 		options.records |= PERCH_SYNTHESIZE_NAMESPACES;
+	if (recorder->options.without & PERCH_RECORDER_WITHOUT_MAPPINGS)
+		return options;
+	options.records |= PERCH_SYNTHESIZE_MMAP;
+	if (sideband & PERCH_SIDEBAND_MMAP_DATA)
+		options.records |= PERCH_SYNTHESIZE_MMAP_DATA;
 	if (sideband & PERCH_SIDEBAND_BUILD_ID)
 		options.records |= PERCH_SYNTHESIZE_BUILD_IDS;
 	return options;
@@ -148,7 +151,8 @@ void perch__recorder_synthesize_early(struct perch_recorder *recorder)
 	const struct perch_synthesize_options options = options_of(recorder);
 	struct recorder_early *early = &recorder->early;
 
-	if (!recorder->system_wide || recorder->descendants || recorder->options.disabled)
+	if (!recorder->system_wide || recorder->descendants || recorder->options.disabled ||
+	    recorder->options.without & PERCH_RECORDER_WITHOUT_TASKS)
 		return;
 	early->complete = perch_synthesize_all_processes(&options, recorder->machine, keep_early,
 							 recorder, &recorder->counts, NULL) >= 0;
@@ -186,6 +190,8 @@ static int write_processes(struct synthesis_output *output,
 	struct perch_error err;
 	int rc = 0;
 
+	if (recorder->options.without & PERCH_RECORDER_WITHOUT_TASKS)
+		return 0;
 	if (all)
 		rc = write_all_processes(output, options, &err);
 	for (size_t i = 0; rc >= 0 && !all && i < nr; i++) {
@@ -230,7 +236,8 @@ static int write_others(struct synthesis_output *output, struct perch_synthesize
 	struct perch_error err;
 	int rc = 0;
 
-	if (recorder->options.sampler.event.sideband & PERCH_SIDEBAND_CGROUP)
+	if (recorder->options.sampler.event.sideband & PERCH_SIDEBAND_CGROUP &&
+	    !(recorder->options.without & PERCH_RECORDER_WITHOUT_CGROUPS))
 		rc = check_output(output,
 				  perch_synthesize_cgroups(options, machine, output->write, output,
 							   NULL, &err),

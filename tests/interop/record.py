@@ -32,6 +32,8 @@ CASES = [
     "-e cpu-clock --call-graph lbr",
     "-e cpu-clock -g --user-callchains",
     "-e cpu-clock -g --kernel-callchains",
+    "-e cpu-clock --call-graph dwarf --user-callchains",
+    "-e cpu-clock --call-graph dwarf --kernel-callchains",
     "-e cpu-clock -d",
     "-e cpu-clock --phys-data",
     "-e cpu-clock --data-page-size --code-page-size",

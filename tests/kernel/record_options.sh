@@ -531,7 +531,24 @@ if [ -r /sys/kernel/tracing/events/raw_syscalls/sys_enter/id ] && [ "$(id -u)" =
 fi
 record -e cpu-clock --buildid --buildid-cache --bpf-event --samples -- true
 report $? "positive forms of options that begin with --no-"
-for option in -S --affinity --group --kcore --no-buffering --synth --vmlinux; do
+# a process that runs already: its name, and its mappings
+cp "$(command -v sleep)" sleeper$$
+./sleeper$$ 1000 &
+sleeper=$!
+synthesized() { # --synth WHAT
+	record -a -e cpu-clock -F 49 --synth="$1" -- true && "$perch" script --show-mmap-events --show-task-events -i a.data 2> /dev/null |
+		awk -v pid="$sleeper" '/PERF_RECORD_COMM/ && $0 ~ ": sleeper[0-9]*:" pid "/" { comm = 1 } /PERF_RECORD_MMAP/ && $0 ~ " " pid "/" { mmap = 1 }
+			END { print comm + 0, mmap + 0 }'
+}
+if wait_until grep -q sleeper /proc/$sleeper/comm && [ "$(synthesized all)" = "1 1" ]; then
+	[ "$(synthesized mmap)" = "1 1" ] && [ "$(synthesized task)" = "1 0" ] && [ "$(synthesized no)" = "0 0" ] && [ "$(synthesized cgroup)" = "0 0" ]
+	report $? "--synth: names, and mappings, of what already runs"
+fi
+kill $sleeper
+record -e cpu-clock --affinity=sys --synth=task,mmap -- true
+report $? "--affinity=sys is as it always is"
+refuses "--affinity=node: what reads rings on their CPUs" 2 "use --threads=numa" --affinity=node -- true
+for option in -S --group --kcore --mmap-flush --no-buffering --vmlinux; do
 	refuses "$option with a hint" 2 "unknown option '$option': " $option -- true
 done
 

@@ -100,6 +100,7 @@ struct record_options {
 	bool compressed2;
 	const char *threads; /* NULL: none */
 	enum perch_recorder_map_ids map_ids;
+	uint64_t without; /* enum perch_recorder_without */
 	bool descendants; /* by CPU, of the program or -p only */
 	bool off_cpu, wakers;
 	uint64_t off_cpu_ns; /* threshold */
@@ -218,6 +219,9 @@ int record_set_call_graph(const struct cli_given *given);
 
 int record_set_compression(const struct cli_given *given);
 int record_set_threads(const struct cli_given *given);
+extern const struct cli_word record_affinities[], record_synthesized[];
+int record_set_affinity(const struct cli_given *given);
+int record_set_synthesized(const struct cli_given *given);
 
 /* ---- record_defaults.c ---- */
 

@@ -41,3 +41,42 @@ int record_set_threads(const struct cli_given *given)
 	options->threads = given->negated ? NULL : given->text ? given->text : "cpu";
 	return 0;
 }
+
+/* Where the thread runs that reads a ring. */
+const struct cli_word record_affinities[] = {
+	{ "sys", 0 },
+	{ "node", 1 },
+	{ "cpu", 2 },
+	{ 0 },
+};
+
+/* One thread writes the records of all rings by one call, so it does not move to their CPUs. */
+int record_set_affinity(const struct cli_given *given)
+{
+	if (!given->value)
+		return 0;
+	return cli_usage_error(given->command,
+			       "--affinity=%s: one thread reads all rings: use --threads=%s, whose "
+			       "threads run where the rings are that they read",
+			       given->text, given->value == 1 ? "numa" : "cpu");
+}
+
+/* As in perf, mappings are not without their processes. */
+const struct cli_word record_synthesized[] = {
+	{ "no", 0 },
+	{ "all", ~UINT64_C(0) },
+	{ "task", PERCH_RECORDER_WITHOUT_TASKS },
+	{ "mmap", PERCH_RECORDER_WITHOUT_TASKS | PERCH_RECORDER_WITHOUT_MAPPINGS },
+	{ "cgroup", PERCH_RECORDER_WITHOUT_CGROUPS },
+	{ 0 },
+};
+
+int record_set_synthesized(const struct cli_given *given)
+{
+	struct record_options *options = given->state;
+
+	options->without = (PERCH_RECORDER_WITHOUT_TASKS | PERCH_RECORDER_WITHOUT_MAPPINGS |
+			    PERCH_RECORDER_WITHOUT_CGROUPS) &
+			   ~given->value;
+	return 0;
+}
