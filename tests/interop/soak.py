@@ -82,13 +82,13 @@ class Soak:
 
     def __init__(self, work, program, event, name):
         self.name = name
-        self.calls, self.said, data = (os.path.join(work, f"{name}.{kind}") for kind in ("calls", "said", "data"))
+        self.calls, self.messages, data = (os.path.join(work, f"{name}.{kind}") for kind in ("calls", "messages", "data"))
         self.memory = []  # kB
         output = ["-o", "-"] if name == "pipe" else ["-o", data, "--switch-output=1s", "--switch-max-files=2"]
-        with open(self.said, "w", encoding="utf-8") as said:
+        with open(self.messages, "w", encoding="utf-8") as messages:
             # pylint: disable-next=consider-using-with
             self.recorder = subprocess.Popen([PERCH, "record", "-N", *event, *output, "--", program, str(RATES[name]), str(SECONDS), self.calls],
-                                             stdout=subprocess.PIPE, stderr=said)
+                                             stdout=subprocess.PIPE, stderr=messages)
         # pylint: disable-next=consider-using-with
         self.reader = subprocess.Popen(["cat"], stdin=self.recorder.stdout, stdout=subprocess.DEVNULL)
         self.recorder.stdout.close()
@@ -101,7 +101,7 @@ class Soak:
 
     def check(self):
         self.reader.wait()
-        with open(self.said, encoding="utf-8") as file:
+        with open(self.messages, encoding="utf-8") as file:
             text = file.read()
         status = self.recorder.returncode
         check(status == 0, f"{self.name}: it ends well", f"exit status {status}", text[-2000:])

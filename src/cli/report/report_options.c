@@ -300,8 +300,7 @@ const struct cli_option report_row_options[] = {
 		.help = "widths of the columns, separated by commas; 0 is the width of the text"),
 	CLI_ROW(.name = "stdio", SETS(stdio),
 		.help = "text on standard output, also on a terminal"),
-	CLI_ROW(.name = "tui", .set = set_browser,
-		.help = "a browser (default on a terminal)"),
+	CLI_ROW(.name = "tui", .set = set_browser, .help = "a browser (default on a terminal)"),
 	{ 0 },
 };
 

@@ -54,7 +54,7 @@ static int set_call_graph(const struct cli_given *given)
 				given->text + length + (length > 0));
 }
 
-/* Of perch record: there are no windows of a profile that forgets. */
+/* As of perch record, without its windows. */
 static int set_disabled(const struct cli_given *given)
 {
 	struct top *top = given->state;
