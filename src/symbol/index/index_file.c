@@ -45,7 +45,7 @@ bool perch__index_key_add(struct index_key *key, const struct elf_file *file)
 	struct timespec now;
 	struct stat status;
 
-	if (file->fd < 0 || key->nr == MAX_INDEXED_FILES || fstat(file->fd, &status) ||
+	if (file->elf.fd < 0 || key->nr == MAX_INDEXED_FILES || fstat(file->elf.fd, &status) ||
 	    !S_ISREG(status.st_mode) || clock_gettime(CLOCK_REALTIME, &now))
 		return false;
 	*to = (struct indexed_file){
