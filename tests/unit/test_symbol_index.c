@@ -42,12 +42,12 @@ static int teardown(void **state)
 /* A key of a file that was not changed for a long time. */
 static struct index_key key_of(const char *kind)
 {
-	struct elf_file file = { .fd = open("/bin/sh", O_RDONLY | O_CLOEXEC) };
+	struct elf_file file = { .elf.fd = open("/bin/sh", O_RDONLY | O_CLOEXEC) };
 	struct index_key key = { 0 };
 
 	strcpy(key.kind, kind);
 	assert_true(perch__index_key_add(&key, &file));
-	close(file.fd);
+	close(file.elf.fd);
 	return key;
 }
 
@@ -330,13 +330,13 @@ static void cut_frames_are_refused(void **state)
 static void a_file_that_changed_just_now_has_no_index(void **state)
 {
 	char path[] = "/tmp/perch-index-file-XXXXXX";
-	struct elf_file file = { .fd = mkstemp(path) }, image = { .fd = -1 };
+	struct elf_file file = { .elf.fd = mkstemp(path) }, image = { .elf.fd = -1 };
 	struct index_key key = { 0 };
 
 	(void)state;
 	assert_false(perch__index_key_add(&key, &file));
 	assert_false(perch__index_key_add(&key, &image));
-	close(file.fd);
+	close(file.elf.fd);
 	unlink(path);
 }
 
