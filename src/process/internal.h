@@ -15,6 +15,7 @@
  *	processes.c		applies records, resolves addresses
  *	  copied_text.c		  text that a program copied to large pages
  *	  cgroups.c		  paths of cgroups
+ *	  threads.c		  threads and processes, and their names
  *	  switches.c		  the number of threads that run
  *	jitdumps.c		functions of all jitdumps, by time
  *	  dso.c			  DSOs
@@ -105,7 +106,7 @@ void perch__find_copied_text(const struct space *space, struct map *map);
 /* The same for maps that were inserted before the one that follows them. Returns 0 or -ENOMEM. */
 int perch__insert_copied_text(struct space *space, const struct map *after);
 
-/* ---- processes.c, running.c, dso.c ---- */
+/* ---- processes.c, threads.c, running.c, dso.c ---- */
 
 enum replaced {
 	NOT_REPLACED,
@@ -125,9 +126,16 @@ struct process {
 	uint32_t program;		/* counts execs, if they are counted */
 };
 
-/* processes.c: makes lookups of the tid find the thread that is added next. Returns 0 or -ENOMEM.
+/* threads.c: makes lookups of the tid find the thread that is added next. Returns 0 or -ENOMEM.
  */
 int perch__set_newest_thread(struct perch_processes *processes, uint32_t tid);
+/* threads.c: each makes what is new. NULL: out of memory. */
+const struct comm *perch__process_comm(struct perch_processes *processes, const char *text);
+struct process *perch__process_get(struct perch_processes *processes, uint32_t pid);
+/* The name of a thread without a COMM record. */
+const struct comm *perch__thread_default_comm(struct perch_processes *processes, uint32_t tid);
+/* Returns the index of the newest thread with the tid, or PERCH__HASH_NONE. */
+uint32_t perch__thread_find(const struct perch_processes *processes, uint32_t tid);
 
 struct comm {
 	uint32_t index;

@@ -64,147 +64,6 @@ void perch_processes_free(struct perch_processes *processes)
 	free(processes);
 }
 
-static bool same_comm(const void *items, uint32_t index, const void *text)
-{
-	return !strcmp(((struct comm *const *)items)[index]->text, text);
-}
-
-static const struct comm *get_comm(struct perch_processes *processes, const char *text)
-{
-	size_t length = strlen(text);
-	uint64_t hash = perch__hash_bytes(processes->seed, text, length);
-	uint32_t index =
-		perch__hash_find(&processes->by_comm, hash, same_comm, processes->comm, text);
-	struct comm *comm;
-
-	if (index != PERCH__HASH_NONE)
-		return processes->comm[index];
-	comm = malloc(sizeof(*comm) + length + 1);
-	if (!comm || PERCH__ARRAY_RESERVE_BY_NR(processes->comm, processes->nr_comms, 1) ||
-	    perch__hash_add(&processes->by_comm, hash, processes->nr_comms)) {
-		free(comm);
-		return NULL;
-	}
-	memcpy(comm->text, text, length + 1);
-	comm->index = processes->nr_comms;
-	processes->comm[processes->nr_comms++] = comm;
-	return comm;
-}
-
-static bool same_pid(const void *items, uint32_t index, const void *pid)
-{
-	return ((struct process *const *)items)[index]->pid == *(const uint32_t *)pid;
-}
-
-static struct process *get_process(struct perch_processes *processes, uint32_t pid)
-{
-	uint64_t hash = perch__hash_integer(processes->seed, pid);
-	uint32_t index =
-		perch__hash_find(&processes->by_pid, hash, same_pid, processes->process, &pid);
-	struct process *process;
-
-	if (index != PERCH__HASH_NONE)
-		return processes->process[index];
-	process = calloc(1, sizeof(*process));
-	if (!process)
-		return NULL;
-	process->pid = pid;
-	process->space = perch__space_new(++processes->generation);
-	if (!process->space ||
-	    PERCH__ARRAY_RESERVE_BY_NR(processes->process, processes->nr_processes, 1) ||
-	    perch__hash_add(&processes->by_pid, hash, processes->nr_processes)) {
-		perch__space_put(process->space);
-		free(process);
-		return NULL;
-	}
-	processes->process[processes->nr_processes++] = process;
-	return process;
-}
-
-static bool same_tid(const void *items, uint32_t index, const void *tid)
-{
-	return ((struct perch_thread *const *)items)[index]->tid == *(const uint32_t *)tid;
-}
-
-/* Returns the index of the newest thread with the tid, or PERCH__HASH_NONE. */
-static inline uint32_t find_thread(const struct perch_processes *processes, uint32_t tid)
-{
-	return perch__hash_find(&processes->by_tid, perch__hash_integer(processes->seed, tid),
-				same_tid, processes->thread, &tid);
-}
-
-int perch__set_newest_thread(struct perch_processes *processes, uint32_t tid)
-{
-	uint64_t hash = perch__hash_integer(processes->seed, tid);
-	uint32_t old = find_thread(processes, tid);
-
-	processes->last_thread = NULL;
-	if (old == PERCH__HASH_NONE)
-		return perch__hash_add(&processes->by_tid, hash, processes->nr_threads);
-	perch__switches_end(processes, processes->thread[old]);
-	perch__hash_move(&processes->by_tid, hash, old, processes->nr_threads);
-	return 0;
-}
-
-/* The name of a thread without a COMM record. */
-static const struct comm *get_default_comm(struct perch_processes *processes, uint32_t tid)
-{
-	char name[16];
-
-	/* the kernel's idle tasks have no COMM record */
-	if (tid == 0)
-		snprintf(name, sizeof(name), "swapper");
-	else
-		snprintf(name, sizeof(name), ":%d", (int)tid);
-	return get_comm(processes, name);
-}
-
-static struct perch_thread *new_thread(struct perch_processes *processes, uint32_t pid,
-				       uint32_t tid)
-{
-	struct perch_thread *thread = calloc(1, sizeof(*thread));
-
-	if (!thread)
-		return NULL;
-	thread->pid = pid;
-	thread->tid = tid;
-	thread->process = get_process(processes, pid);
-	/* not the leader's: threads of a process may have names of their own */
-	thread->comm = get_default_comm(processes, tid);
-	thread->has_comm = tid == 0;
-	if (!thread->process || !thread->comm ||
-	    PERCH__ARRAY_RESERVE_BY_NR(processes->thread, processes->nr_threads, 1) ||
-	    perch__set_newest_thread(processes, tid)) {
-		free(thread);
-		return NULL;
-	}
-	processes->thread[processes->nr_threads++] = thread;
-	return thread;
-}
-
-struct perch_thread *perch__processes_thread(struct perch_processes *processes, uint32_t pid,
-					     uint32_t tid)
-{
-	struct perch_thread *last = processes->last_thread;
-	uint32_t index;
-
-	if (last && last->tid == tid && last->pid == pid)
-		return last;
-	index = find_thread(processes, tid);
-	/* the same tid in another process is a new thread */
-	if (index == PERCH__HASH_NONE || processes->thread[index]->pid != pid)
-		return new_thread(processes, pid, tid);
-	processes->last_thread = processes->thread[index];
-	return processes->last_thread;
-}
-
-struct perch_thread *perch_processes_thread(struct perch_processes *processes, uint32_t pid,
-					    uint32_t tid)
-{
-	processes->sampled = true;
-	return perch__processes_thread(processes, pid, tid);
-}
-
 /* Returns the space of a process, not shared with others. After exec it is a new one. */
 static struct space *writable_space(struct perch_processes *processes, struct process *process)
 {
@@ -232,7 +91,7 @@ static struct space *writable_space(struct perch_processes *processes, struct pr
 static void set_namespaces(const struct perch_processes *processes, struct perch_dso *dso,
 			   uint32_t pid)
 {
-	uint32_t index = find_thread(processes, pid);
+	uint32_t index = perch__thread_find(processes, pid);
 	const struct perch_thread *leader = index == PERCH__HASH_NONE ? NULL
 								      : processes->thread[index];
 	bool found = leader && leader->pid == pid;
@@ -271,7 +130,7 @@ static int apply_user(struct perch_processes *processes, const struct perch_reco
 	memcpy(&user, record->bytes, sizeof(user));
 	if (strncmp(user.name, PERCH__USER_RECORD_NAME, sizeof(user.name)) != 0)
 		return 0;
-	process = get_process(processes, swapped ? __builtin_bswap32(user.pid) : user.pid);
+	process = perch__process_get(processes, swapped ? __builtin_bswap32(user.pid) : user.pid);
 	if (!process)
 		return -ENOMEM;
 	add_user(&process->users, swapped ? __builtin_bswap32(user.user) : user.user);
@@ -315,7 +174,7 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 		if (processes->nr_dsos > nr_dsos)
 			map.dso->mapped_in_recording = record->sample_id.time != 0;
 	}
-	process = get_process(processes, mmap->pid);
+	process = perch__process_get(processes, mmap->pid);
 	own = process ? writable_space(processes, process) : NULL;
 	if (!own)
 		return -ENOMEM;
@@ -368,7 +227,7 @@ static int apply_comm(struct perch_processes *processes, const struct perch_reco
 {
 	const struct perch_comm_record *comm = &record->comm;
 	struct perch_thread *thread = perch__processes_thread(processes, comm->pid, comm->tid);
-	const struct comm *name = get_comm(processes, comm->comm.text);
+	const struct comm *name = perch__process_comm(processes, comm->comm.text);
 
 	if (!thread || !name)
 		return -ENOMEM;
@@ -427,7 +286,8 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 		return 0;
 	perch__switches_end(processes, child);
 	/* if the parent's COMM record was lost, the child's name is unknown too */
-	child->comm = parent->has_comm ? parent->comm : get_default_comm(processes, task->tid);
+	child->comm = parent->has_comm ? parent->comm
+				       : perch__thread_default_comm(processes, task->tid);
 	child->has_comm = parent->has_comm;
 	if (!child->comm)
 		return -ENOMEM;
@@ -448,7 +308,7 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 
 static void end_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid)
 {
-	uint32_t index = find_thread(processes, tid);
+	uint32_t index = perch__thread_find(processes, tid);
 
 	if (index == PERCH__HASH_NONE || processes->thread[index]->pid != pid)
 		return;
@@ -567,40 +427,9 @@ void perch_processes_resolve(struct perch_processes *processes, struct perch_thr
 	}
 }
 
-uint64_t perch_thread_generation(const struct perch_thread *thread)
-{
-	return thread->process->space->generation;
-}
-
 uint64_t perch_processes_kernel_generation(const struct perch_processes *processes)
 {
 	return processes->kernel->generation;
-}
-
-uint32_t perch_thread_pid(const struct perch_thread *thread)
-{
-	return thread->pid;
-}
-
-uint32_t perch_thread_tid(const struct perch_thread *thread)
-{
-	return thread->tid;
-}
-
-void perch_thread_cgroup_namespace(const struct perch_thread *thread,
-				   struct perch_ns_link_info *link)
-{
-	*link = thread->cgroup_namespace;
-}
-
-const char *perch_thread_comm(const struct perch_thread *thread)
-{
-	return thread->comm->text;
-}
-
-uint32_t perch_thread_comm_index(const struct perch_thread *thread)
-{
-	return thread->comm->index;
 }
 
 size_t perch_processes_dsos(const struct perch_processes *processes,

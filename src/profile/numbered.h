@@ -17,7 +17,7 @@
 #define PERCH__DETACH(array, nr) perch__detach(&(array), nr, sizeof(*(array)))
 int perch__detach(void *array, size_t nr, size_t size);
 
-/* ---- tree.c: numbered keys, and a tree of stacks ---- */
+/* ---- numbered.c ---- */
 
 /* A set of keys of two words each, numbered from 0 in the order they are added. */
 struct key_set {
@@ -46,8 +46,6 @@ int perch__key_set_detach(struct key_set *set);
 /* Frees the keys. Their number stays, and no more keys can be added. */
 void perch__key_set_end(struct key_set *set);
 
-/* ---- tuples.c: numbered lists of values ---- */
-
 /* A set of lists of `width` words each, numbered from 0 in the order they are added. */
 struct tuples {
 	struct perch__hash_table table; /* words -> number */
@@ -64,8 +62,6 @@ static inline const uint64_t *perch__tuples_at(const struct tuples *tuples, uint
 void perch__tuples_clear(struct tuples *tuples);
 int perch__tuples_detach(struct tuples *tuples);
 
-/* ---- texts.c: numbered texts ---- */
-
 /* A set of texts, numbered from 0 in the order they are added. They must outlive the set. */
 struct texts {
 	struct perch__hash_table table; /* text -> number */
@@ -78,6 +74,8 @@ struct texts {
 uint32_t perch__texts_add(struct texts *texts, const char *text);
 void perch__texts_clear(struct texts *texts);
 int perch__texts_detach(struct texts *texts);
+
+/* ---- tree.c: the tree of stacks ---- */
 
 /* Numbers of one kind each: the compiler does not let one be mistaken for another. */
 struct context_id {

@@ -11,14 +11,10 @@
 
 #include "base/files/elf_section.h"
 #include "base/memory.h"
-#include "internal.h"
+#include "cfi.h"
 
 enum {
-	MAX_COLUMN = 255,
-	MAX_REMEMBERED = 16,
 	MAX_COMMON = 1 << 10, /* bytes of a CIE before its program: it is read again for each FDE */
-	MAX_PROGRAM = 1 << 20, /* bytes: it runs for each address */
-	MAX_EXPRESSION = 1 << 12,
 };
 #define MOST_BYTES (1ull << 28)
 
@@ -30,14 +26,6 @@ struct cfi_entry {
 	uint64_t next;	      /* offset of the next one */
 	uint64_t common;      /* of an FDE: the offset of its CIE */
 	bool is_common;
-};
-
-struct common {
-	struct cursor program;
-	uint64_t code_factor, return_register;
-	int64_t data_factor;
-	uint8_t address_size, encoding;
-	bool has_augmentation, signal_frame;
 };
 
 static struct cursor cursor_at(const struct cfi *cfi, uint64_t offset)
@@ -94,9 +82,8 @@ static uint64_t read_signed(struct cursor *cursor, unsigned size)
 	return (uint64_t)((int64_t)(perch__read(cursor, size) << unused) >> unused);
 }
 
-/* Reads a pointer; other kinds than absolute and relative ones are not written by linkers. */
-static uint64_t read_pointer(const struct cfi *cfi, const struct common *common,
-			     struct cursor *cursor, uint8_t encoding)
+uint64_t perch__cfi_read_pointer(const struct cfi *cfi, const struct cfi_common *common,
+				 struct cursor *cursor, uint8_t encoding)
 {
 	uint64_t value, at = cfi->address + offset_of(cfi, cursor);
 
@@ -132,7 +119,7 @@ static uint64_t read_pointer(const struct cfi *cfi, const struct common *common,
 }
 
 /* Reads what the augmentation says. Returns false if it is not understood. */
-static bool read_augmentation(const struct cfi *cfi, const char *text, struct common *common)
+static bool read_augmentation(const struct cfi *cfi, const char *text, struct cfi_common *common)
 {
 	struct cursor *program = &common->program, data;
 	uint8_t encoding;
@@ -159,7 +146,7 @@ static bool read_augmentation(const struct cfi *cfi, const char *text, struct co
 		case 'P': /* the personality function: a pointer of any kind */
 			encoding = (uint8_t)perch__read(&data, 1);
 			if (encoding != DW_EH_PE_omit)
-				read_pointer(cfi, common, &data, encoding & 0x0f);
+				perch__cfi_read_pointer(cfi, common, &data, encoding & 0x0f);
 			break;
 		case 'S':
 			common->signal_frame = true;
@@ -174,7 +161,7 @@ static bool read_augmentation(const struct cfi *cfi, const char *text, struct co
 	return !data.failed;
 }
 
-static bool read_common(const struct cfi *cfi, uint64_t offset, struct common *common)
+static bool read_common(const struct cfi *cfi, uint64_t offset, struct cfi_common *common)
 {
 	struct cursor *cursor = &common->program;
 	struct cfi_entry entry;
@@ -184,7 +171,7 @@ static bool read_common(const struct cfi *cfi, uint64_t offset, struct common *c
 
 	if (!read_entry(cfi, offset, &entry) || !entry.is_common)
 		return false;
-	*common = (struct common){ .program = entry.cursor, .address_size = cfi->wide ? 8 : 4 };
+	*common = (struct cfi_common){ .program = entry.cursor, .address_size = cfi->wide ? 8 : 4 };
 	end = cursor->end;
 	if (end - cursor->at > MAX_COMMON)
 		cursor->end = cursor->at + MAX_COMMON;
@@ -202,19 +189,19 @@ static bool read_common(const struct cfi *cfi, uint64_t offset, struct common *c
 	common->data_factor = perch__read_sleb(cursor);
 	common->return_register = version == 1 ? perch__read(cursor, 1) : perch__read_uleb(cursor);
 	if (!read_augmentation(cfi, text, common) || cursor->failed ||
-	    common->return_register > MAX_COLUMN)
+	    common->return_register > CFI_MAX_COLUMN)
 		return false;
 	cursor->end = end;
 	return true;
 }
 
 /* Reads the addresses of a function; *start is UINT64_MAX if the entry is damaged. */
-static void read_addresses(const struct cfi *cfi, const struct common *common,
+static void read_addresses(const struct cfi *cfi, const struct cfi_common *common,
 			   struct cursor *cursor, uint64_t *start, uint64_t *end)
 {
-	*start = read_pointer(cfi, common, cursor, common->encoding);
+	*start = perch__cfi_read_pointer(cfi, common, cursor, common->encoding);
 	/* the length has the format of the address, but is no address */
-	*end = *start + read_pointer(cfi, common, cursor, common->encoding & 0x0f);
+	*end = *start + perch__cfi_read_pointer(cfi, common, cursor, common->encoding & 0x0f);
 	if (cursor->failed)
 		*start = *end = UINT64_MAX;
 }
@@ -235,7 +222,7 @@ static int by_start(const void *left, const void *right)
 static bool list_functions(struct cfi *cfi)
 {
 	uint64_t at = 0, common_at = UINT64_MAX, end;
-	struct common common;
+	struct cfi_common common;
 	struct cfi_entry entry;
 	bool sorted = true, understood = false;
 
@@ -394,271 +381,20 @@ static bool find_entry(const struct cfi *cfi, uint64_t address, struct cfi_entry
 				   entry);
 }
 
-/* ---- programs ---- */
-
-struct cfi_machine {
-	const struct cfi *cfi;
-	const struct common *common;
-	struct cursor cursor;
-	uint64_t address, at; /* that is searched, and that the rules hold from */
-	struct cfi_rules *rules;
-	struct cfi_rules initial, remembered[MAX_REMEMBERED];
-	unsigned nr_remembered;
-};
-
-static uint8_t read_column(struct cfi_machine *machine)
+int perch__cfi_find_function(const struct cfi *cfi, uint64_t address, struct cfi_program *program)
 {
-	uint64_t number = perch__read_uleb(&machine->cursor);
-
-	return (uint8_t)(number <= MAX_COLUMN ? number : perch__read_failed(&machine->cursor));
-}
-
-/* The rule of a register that an instruction names. Other registers are not needed. */
-static struct cfi_rule *rule_of(struct cfi_rules *rules, unsigned number, struct cfi_rule *unused)
-{
-	return number < MAX_REGISTERS ? &rules->of[number] : unused;
-}
-
-static struct cfi_rule expression(struct cfi_machine *machine, enum cfi_rule_kind kind)
-{
-	uint64_t size = perch__read_uleb(&machine->cursor);
-	struct cfi_rule rule = { .kind = (uint8_t)kind, .expression = machine->cursor.at };
-
-	perch__skip(&machine->cursor, size <= MAX_EXPRESSION ? size : UINT64_MAX);
-	rule.size = machine->cursor.failed ? 0 : (uint32_t)size;
-	return rule;
-}
-
-/* An offset in units. */
-static int64_t read_offset(struct cfi_machine *machine, bool is_signed)
-{
-	uint64_t number = is_signed ? (uint64_t)perch__read_sleb(&machine->cursor)
-				    : perch__read_uleb(&machine->cursor);
-
-	return (int64_t)(number * (uint64_t)machine->common->data_factor);
-}
-
-/* Only a signed offset of the CFA has units. */
-static int64_t read_cfa_offset(struct cfi_machine *machine, bool is_signed)
-{
-	return is_signed ? read_offset(machine, true) : (int64_t)perch__read_uleb(&machine->cursor);
-}
-
-/* The instructions that set the rule of a register. */
-static void set_rule(struct cfi_machine *machine, uint8_t opcode)
-{
-	uint8_t number = read_column(machine);
-	struct cfi_rule unused = { 0 }, *rule = rule_of(machine->rules, number, &unused);
-
-	switch (opcode) {
-	case DW_CFA_restore_extended:
-		*rule = *rule_of(&machine->initial, number, &unused);
-		break;
-	case DW_CFA_undefined:
-		*rule = (struct cfi_rule){ .kind = CFI_UNDEFINED };
-		break;
-	case DW_CFA_same_value:
-		*rule = (struct cfi_rule){ .kind = CFI_SAME };
-		break;
-	case DW_CFA_offset_extended:
-	case DW_CFA_offset_extended_sf:
-		*rule = (struct cfi_rule){ .kind = CFI_IN_STACK,
-					   .offset = read_offset(
-						   machine, opcode == DW_CFA_offset_extended_sf) };
-		break;
-	case DW_CFA_GNU_negative_offset_extended:
-		*rule = (struct cfi_rule){ .kind = CFI_IN_STACK,
-					   .offset = (int64_t)(0 - (uint64_t)read_offset(machine,
-											 false)) };
-		break;
-	case DW_CFA_val_offset:
-	case DW_CFA_val_offset_sf:
-		*rule = (struct cfi_rule){ .kind = CFI_SUM,
-					   .offset = read_offset(machine,
-								 opcode == DW_CFA_val_offset_sf) };
-		break;
-	case DW_CFA_register:
-		*rule = (struct cfi_rule){ .kind = CFI_REGISTER, .number = read_column(machine) };
-		break;
-	case DW_CFA_expression:
-		*rule = expression(machine, CFI_EXPRESSION);
-		break;
-	case DW_CFA_val_expression:
-		*rule = expression(machine, CFI_VALUE);
-		break;
-	default:
-		perch__read_failed(&machine->cursor);
-	}
-}
-
-static void remember(struct cfi_machine *machine, bool restore)
-{
-	if (restore && machine->nr_remembered)
-		*machine->rules = machine->remembered[--machine->nr_remembered];
-	else if (!restore && machine->nr_remembered < MAX_REMEMBERED)
-		machine->remembered[machine->nr_remembered++] = *machine->rules;
-	else
-		perch__read_failed(&machine->cursor);
-}
-
-/* The instructions without a number in their opcode, but for those of addresses. */
-static void run_extended(struct cfi_machine *machine, uint8_t opcode)
-{
-	struct cursor *cursor = &machine->cursor;
-	struct cfi_rule *cfa = &machine->rules->cfa, rule;
-
-	switch (opcode) {
-	case DW_CFA_nop:
-	case DW_CFA_GNU_window_save: /* on arm64 DW_CFA_AARCH64_negate_ra_state */
-	case 0x2c:		     /* DW_CFA_AARCH64_negate_ra_state_with_pc */
-		break;
-	case DW_CFA_GNU_args_size:
-		perch__read_uleb(cursor);
-		break;
-	case DW_CFA_remember_state:
-	case DW_CFA_restore_state:
-		remember(machine, opcode == DW_CFA_restore_state);
-		break;
-	case DW_CFA_def_cfa:
-	case DW_CFA_def_cfa_sf:
-		cfa->number = read_column(machine);
-		cfa->offset = read_cfa_offset(machine, opcode == DW_CFA_def_cfa_sf);
-		cfa->kind = CFI_SUM;
-		break;
-	/* after an expression, the other one of register and offset is that before it */
-	case DW_CFA_def_cfa_register:
-		cfa->number = read_column(machine);
-		cfa->kind = CFI_SUM;
-		break;
-	case DW_CFA_def_cfa_offset:
-	case DW_CFA_def_cfa_offset_sf:
-		cfa->offset = read_cfa_offset(machine, opcode == DW_CFA_def_cfa_offset_sf);
-		cfa->kind = CFI_SUM;
-		break;
-	case DW_CFA_def_cfa_expression:
-		rule = expression(machine, CFI_VALUE);
-		cfa->kind = rule.kind;
-		cfa->size = rule.size;
-		cfa->expression = rule.expression;
-		break;
-	default:
-		set_rule(machine, opcode);
-	}
-}
-
-/* Returns the address that an instruction moves to; if it is none, the address does not change. */
-static uint64_t next_address(struct cfi_machine *machine, uint8_t opcode)
-{
-	struct cursor *cursor = &machine->cursor;
-	uint64_t steps;
-
-	switch (opcode) {
-	case DW_CFA_set_loc:
-		return read_pointer(machine->cfi, machine->common, cursor,
-				    machine->common->encoding);
-	case DW_CFA_advance_loc1:
-	case DW_CFA_advance_loc2:
-	case DW_CFA_advance_loc4:
-		steps = perch__read(cursor, 1u << (opcode - DW_CFA_advance_loc1));
-		break;
-	case DW_CFA_MIPS_advance_loc8:
-		steps = perch__read(cursor, 8);
-		break;
-	default:
-		steps = (opcode & 0xc0) == DW_CFA_advance_loc ? opcode & 0x3f : 0;
-	}
-	return machine->at + steps * machine->common->code_factor;
-}
-
-/* True if an instruction is one of next_address(). */
-static bool moves(uint8_t opcode)
-{
-	return (opcode & 0xc0) == DW_CFA_advance_loc || opcode == DW_CFA_MIPS_advance_loc8 ||
-	       (opcode >= DW_CFA_set_loc && opcode <= DW_CFA_advance_loc4);
-}
-
-/* Runs a program up to the address. Returns false if it is damaged. */
-static bool run_program(struct cfi_machine *machine, const struct cursor *program)
-{
-	struct cursor *cursor = &machine->cursor;
-	struct cfi_rule unused = { 0 };
-
-	*cursor = *program;
-	if (cursor->end - cursor->at > MAX_PROGRAM)
-		return false;
-	while (cursor->at < cursor->end) {
-		uint8_t opcode = (uint8_t)perch__read(cursor, 1);
-		unsigned number = opcode & 0x3f;
-
-		if (moves(opcode)) {
-			uint64_t next = next_address(machine, opcode);
-
-			if (next > machine->address && !cursor->failed) {
-				machine->rules->end = next;
-				return true;
-			}
-			machine->at = next;
-		} else if ((opcode & 0xc0) == DW_CFA_offset) {
-			*rule_of(machine->rules, number, &unused) =
-				(struct cfi_rule){ .kind = CFI_IN_STACK,
-						   .offset = read_offset(machine, false) };
-		} else if ((opcode & 0xc0) == DW_CFA_restore) {
-			*rule_of(machine->rules, number, &unused) =
-				*rule_of(&machine->initial, number, &unused);
-		} else {
-			run_extended(machine, opcode);
-		}
-	}
-	return !cursor->failed;
-}
-
-/* What holds for registers that no instruction names. */
-static void set_default(struct cfi_rules *rules, const struct architecture *architecture)
-{
-	*rules = (struct cfi_rules){ .cfa.kind = CFI_UNDEFINED };
-	for (unsigned number = 0; number < MAX_REGISTERS; number++)
-		rules->of[number].kind = number == architecture->sp		 ? CFI_SUM
-					 : architecture->preserved >> number & 1 ? CFI_SAME
-										 : CFI_UNDEFINED;
-}
-
-int perch__cfi_find(const struct cfi *cfi, const struct architecture *architecture,
-		    uint64_t address, struct cfi_rules *rules)
-{
-	struct cfi_machine machine; /* too large to be cleared for each address */
-	struct common common;
+	struct cursor *cursor = &program->entry;
 	struct cfi_entry entry;
-	uint64_t start, end;
 
 	if (!cfi->bytes || !find_entry(cfi, address, &entry))
 		return 0;
-	if (entry.is_common || !read_common(cfi, entry.common, &common))
+	if (entry.is_common || !read_common(cfi, entry.common, &program->common))
 		return -EBADMSG;
-	read_addresses(cfi, &common, &entry.cursor, &start, &end);
-	if (address < start || address >= end)
-		return entry.cursor.failed ? -EBADMSG : 0;
-	if (common.has_augmentation)
-		perch__skip(&entry.cursor, perch__read_uleb(&entry.cursor));
-	set_default(rules, architecture);
-	machine.cfi = cfi;
-	machine.common = &common;
-	machine.rules = rules;
-	machine.initial = *rules;
-	machine.nr_remembered = 0;
-	machine.at = start;
-	machine.address = UINT64_MAX;
-	if (!run_program(&machine, &common.program))
-		return -EBADMSG;
-	machine.initial = *rules;
-	machine.nr_remembered = 0;
-	machine.at = start;
-	machine.address = address;
-	rules->end = end;
-	if (entry.cursor.failed || !run_program(&machine, &entry.cursor))
-		return -EBADMSG;
-	rules->end = rules->end < end ? rules->end : end;
-	rules->return_register = (uint8_t)common.return_register;
-	rules->signal_frame = common.signal_frame;
-	rules->swapped = cfi->swapped;
-	return 1;
+	*cursor = entry.cursor;
+	read_addresses(cfi, &program->common, cursor, &program->start, &program->end);
+	if (address < program->start || address >= program->end)
+		return cursor->failed ? -EBADMSG : 0;
+	if (program->common.has_augmentation)
+		perch__skip(cursor, perch__read_uleb(cursor));
+	return cursor->failed ? -EBADMSG : 1;
 }

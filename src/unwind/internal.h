@@ -16,6 +16,7 @@
  *	row.c			makes a row of the rules of an address
  *	  rules.c		  the file of a DSO, and its sections with rules
  *	  jit_rules.c		  the rules in a jitdump
+ *	  cfi_program.c		  the rules at an address, by programs
  *	  cfi.c			  reads .eh_frame and .debug_frame
  *	  go_runtime.c		  functions of the Go runtime that switch stacks
  *	  trampoline.c		  trampolines of Python

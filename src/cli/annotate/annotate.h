@@ -9,6 +9,7 @@
  *	annotate_stdio2.c     rows as text, with labels and arrows
  *	annotate_json.c       rows as JSON
  *	annotate_browser.c    functions on a terminal: keys
+ *	  annotate_draw.c     draws them
  *	  annotate_pages.c    the functions
  *	  annotate_view.c     the lines of a function
  *	annotate_notes.c      what was not shown, and why
