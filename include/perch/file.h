@@ -650,6 +650,19 @@ PERCH_API const char *perch_reader_text(const struct perch_reader *reader,
 PERCH_API size_t perch_reader_command_line(const struct perch_reader *reader,
 					   const char *const **arguments);
 
+/**
+ * Reads where the CPUs of the recorded machine are, by the features NRCPUS, CPU_TOPOLOGY and
+ * NUMA_TOPOLOGY.
+ *
+ * @param reader     the reader
+ * @param[out] cpus  the CPUs by their numbers, with -1 for what the file lacks; the caller frees
+ *                   them with free(3)
+ * @param[out] nr    the number of CPUs; 0 without NRCPUS
+ * @return 0 or -ENOMEM
+ */
+PERCH_API int perch_reader_topology(const struct perch_reader *reader,
+				    struct perch_cpu_topology **cpus, size_t *nr);
+
 /** What a file of struct perch_recorded_file is. */
 enum perch_recorded_kind {
 	PERCH_RECORDED_KERNEL, /**< the kernel: its addresses are those of the recording */

@@ -230,5 +230,7 @@ void cli_options_print_help(const struct cli_usage *usage, const struct cli_opti
 					      sizeof(words));
 		printf("%s%s%s\n", options[i].help, *words ? ": " : "", words);
 	}
-	printf("\nThe manual page is perch-%s(1).\n", usage->name);
+	/* that of "stat report" is the page of stat */
+	printf("\nThe manual page is perch-%.*s(1).\n", (int)strcspn(usage->name, " "),
+	       usage->name);
 }

@@ -28,6 +28,7 @@
  *	print/print.c			header features as text
  *	  print/print_machine.c		  CPUs, caches and memory
  *	times.c				when a recording was made
+ *	topology.c			where the CPUs of the machine are
  *	feature.c			finds and parses header features
  *	  simpleperf.c			  functions that recordings of Android have
  *	  tracing_data.c		  formats of tracepoints

@@ -72,10 +72,10 @@ def check_counts():
         expected = counts(reported.stdout + reported.stderr)
         check(status == 0 and expected and counts(out) == expected, "counts of perf stat record are those of perf stat report" + what,
               "%s\n%s\n%s" % (out, reported.stderr, err))
-        check("counts is from perf stat record: it has counts and no samples\n" in err and "longer" not in err,
+        check("counts is from stat record: it has counts and no samples; perch stat report" in err and "longer" not in err,
               "report says what the file is" + what, err)
         status, _, err = run("script", "-i", "counts")
-        check("it has counts and no samples; perch report prints them" in err, "script names what prints the counts" + what, err)
+        check("it has counts and no samples; perch stat report prints them" in err, "script names what prints the counts" + what, err)
 
 
 def main():

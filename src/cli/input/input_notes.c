@@ -532,10 +532,11 @@ void cli_input_print_notes(const struct cli_input *input)
 {
 	struct perch_session_stats stats;
 
-	if (cli_input_has_counts(input))
+	if (cli_input_has_counts(input) && strcmp(input->command, "stat") != 0)
 		cli_note(input->command,
-			 "%s is from perf stat record: it has counts and no samples%s", input->path,
-			 strcmp(input->command, "report") ? "; perch report prints them" : "");
+			 "%s is from stat record: it has counts and no samples; perch stat report "
+			 "prints them%s",
+			 input->path, strcmp(input->command, "report") ? "" : ", too");
 
 	perch_session_get_stats(input->session, &stats);
 	print_missing_data(input, &stats.damage);

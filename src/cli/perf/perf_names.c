@@ -48,9 +48,10 @@ static const struct {
 #define FILTERS \
 	"--filter, --parent and other options select samples, and -j prints JSON for programs"
 
-#define METRICS "perch has no tables of CPU metrics; count the events of the metric with -e"
-#define COUNTS \
-	"'perch stat -j -o FILE' writes counts as JSON, and -x as fields, for other programs to read"
+#define METRICS \
+	"metrics are formulas that only perf has built in; count the events of the metric with -e"
+#define TOPDOWN \
+	"'perch list topdown' lists the events of this method, if the CPU has them; count them with -e"
 #define BRANCHES "'perch record -b' and 'perch report' show branches"
 #define REPORT	 "'perch report' has it, for a recording of 'perch record'"
 #define ANNOTATE "'perch annotate' has it, for a recording of 'perch record'"
@@ -58,8 +59,8 @@ static const struct {
 #define PFM	 "-e pfm:NAME names an event of libpfm4, see perch-events(7)"
 #define GUEST	 "the code of guests is not named; -e EVENT:H leaves out their samples"
 
-/* Options of perf that a command does not have, and subcommands of perf stat, and what to do
- * instead. An empty name of a command: of each command without the option. */
+/* Options of perf that a command does not have, and what to do instead. An empty name of a command:
+ * of each command without the option. */
 static const struct {
 	const char *command, *option, *hint;
 } options[] = {
@@ -87,12 +88,10 @@ static const struct {
 	{ "record", "--append", "each recording is a file of its own; 'perch diff' compares two" },
 	{ "record", "-l", "counts of multiplexed events are always scaled" },
 
-	{ "stat", "record", COUNTS },
-	{ "stat", "report", COUNTS },
 	{ "stat", "-g", "braces make a group: -e '{cycles,instructions}'" },
 	{ "stat", "--group", "braces make a group: -e '{cycles,instructions}'" },
-	{ "stat", "--topdown", METRICS },
-	{ "stat", "--td-level", METRICS },
+	{ "stat", "--topdown", TOPDOWN },
+	{ "stat", "--td-level", TOPDOWN },
 	{ "stat", "--metric-no-group", METRICS },
 	{ "stat", "--metric-no-merge", METRICS },
 	{ "stat", "--metric-no-threshold", METRICS },

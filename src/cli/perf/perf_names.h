@@ -7,8 +7,7 @@
 
 /* Returns what to use instead of a command of perf(1); NULL: nothing, or no such command. */
 const char *cli_perf_command(const char *name);
-/* Returns what to do instead of an option ("-z", "--aio") of a command of perf(1), or of a
- * subcommand of perf stat ("record"), or NULL. */
+/* Returns what to do instead of an option ("-z", "--aio") of a command of perf(1), or NULL. */
 const char *cli_perf_option(const char *command, const char *option, size_t length);
 
 #endif

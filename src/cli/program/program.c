@@ -2,8 +2,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -214,4 +216,35 @@ void cli_program_note_signal(const char *command, const char *program, int wait_
 		return;
 	perch_clean_text(program, name, sizeof(name));
 	cli_note(command, "'%s' was ended by signal %d (%s)", name, number, strsignal(number));
+}
+
+void cli_program_leave_stdout(void *context)
+{
+	(void)context;
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+char **cli_command_line(int argc, char *const *argv)
+{
+	char **line = calloc((size_t)argc + 2, sizeof(*line)), self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (!line)
+		return NULL;
+	if (length < 0)
+		length = snprintf(self, sizeof(self), "perch");
+	self[length] = 0;
+	memcpy(line + 1, argv, (size_t)argc * sizeof(*argv));
+	line[0] = strdup(self);
+	if (line[0])
+		return line;
+	free(line);
+	return NULL;
+}
+
+void cli_command_line_free(char **command_line)
+{
+	if (command_line)
+		free(command_line[0]);
+	free(command_line);
 }

@@ -48,6 +48,13 @@ int cli_program_wait(struct cli_program *program, int flags, int *status, struct
  * ignore SIGINT.
  */
 bool cli_program_ignores(const struct cli_program *program, int number);
+/* To be called in the program (prepare): standard output is a recording, so the program writes to
+ * stderr, as in perf. */
+void cli_program_leave_stdout(void *context);
+/* As in perf, the command line of a recorder has the path of the command first. NULL terminates
+ * it; cli_command_line_free() frees it. NULL without memory. */
+char **cli_command_line(int argc, char *const *argv);
+void cli_command_line_free(char **command_line);
 /* Exit status of a failed start: 127 for a missing file, 126 for one that is not executable. */
 int cli_program_exit_status(int error);
 /* Exit status of a program that ended: its own, or 128 + signal. */

@@ -123,13 +123,6 @@ static int set_priority(const struct record_options *options)
 	return cli_error(options->command, &err);
 }
 
-/* In the program: standard output is the recording, so the program writes to stderr, as in perf. */
-static void leave_stdout(void *context)
-{
-	(void)context;
-	dup2(STDERR_FILENO, STDOUT_FILENO);
-}
-
 /* Opens the file and writes what runs. If it is open, a failure is one of the recording. */
 static int start(struct record *record)
 {
@@ -154,8 +147,8 @@ static int begin(struct record *record, struct record_plan *plan)
 
 	if (options->program_argv &&
 	    cli_program_start_prepared(&record->program, options->program_argv,
-				       record_to_pipe(options) ? leave_stdout : NULL, NULL,
-				       &err) < 0) {
+				       record_to_pipe(options) ? cli_program_leave_stdout : NULL,
+				       NULL, &err) < 0) {
 		record->program_ended = true;
 		return cli_error(record->options->command, &err);
 	}
@@ -267,23 +260,6 @@ static int run_record(struct record *record, struct record_plan *plan)
 	return exit_status(record, status);
 }
 
-/* As in perf, the command line has the path of the command first. Returns 0 or -ENOMEM. */
-static int make_command_line(struct record_options *options)
-{
-	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	options->command_line = calloc(options->argc + 2, sizeof(*options->command_line));
-	if (!options->command_line)
-		return -ENOMEM;
-	if (length < 0)
-		length = snprintf(self, sizeof(self), "perch");
-	self[length] = 0;
-	memcpy(options->command_line + 1, options->argv, options->argc * sizeof(*options->argv));
-	options->command_line[0] = strdup(self);
-	return options->command_line[0] ? 0 : -ENOMEM;
-}
-
 static void clear_record(struct record *record)
 {
 	perch_recorder_close(record->recorder);
@@ -305,7 +281,7 @@ static int run_command(struct record_options *options)
 	record->plan = &plan;
 	record->signals = record->program.go = -1;
 	status = record_to_pipe(options) ? 0 : check_output(options);
-	if (!status && make_command_line(options) < 0)
+	if (!status && !(options->command_line = cli_command_line(options->argc, options->argv)))
 		status = cli_no_memory(options->command);
 	if (!status)
 		status = record_make_plan(&plan, options);

@@ -545,7 +545,5 @@ void record_clear_options(struct record_options *options)
 	perch_events_clear(&options->events.list);
 	perch_events_clear(&options->switch_events.list);
 	cli_clear_cgroups(&options->cgroups);
-	if (options->command_line)
-		free(options->command_line[0]);
-	free(options->command_line);
+	cli_command_line_free(options->command_line);
 }

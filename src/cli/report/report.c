@@ -14,6 +14,7 @@
 #include "report/browser/report_browser.h"
 #include "report_group.h"
 #include "report_threads.h"
+#include "stat/stat_report.h"
 
 #define COMMAND "report"
 
@@ -325,7 +326,7 @@ static int print_file(FILE *out, struct report *report)
 	if (report->tasks || report->mmaps)
 		return report_print_tasks(out, report);
 	if (cli_input_has_counts(&report->input))
-		return report_print_counts(out, report);
+		return cli_print_counts(out, &report->input);
 	status = make_profile(report, &reading);
 	if (!status)
 		status = print_profile(out, report, &reading);

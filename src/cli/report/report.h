@@ -23,7 +23,6 @@
  *	  report_chains.c	  call chains one by one
  *	report_blocks.c		--total-cycles
  *	report_branches.c	the types of branches
- *	report_counts.c		the counts of a file of perf stat record
  *	report_group.c		the rows of a group
  *	report_lacking.c	columns of which no sample has the value
  *	report_latency.c	whether rows have latencies
@@ -280,8 +279,6 @@ struct perch_profile_options report_profile_options(const struct report *report)
 
 int report_print_stats(FILE *out, struct report *report);
 int report_print_tasks(FILE *out, struct report *report);
-/* report_counts.c: the counts of perf stat record. */
-int report_print_counts(FILE *out, struct report *report);
 
 /* ---- report_parts.c ---- */
 

@@ -137,7 +137,10 @@ static int close_output(struct stat_job *stat)
 
 static int measure(struct stat_job *stat)
 {
-	int status = stat_complete_events(stat);
+	int status = cli_check_filter(STAT_COMMAND, stat->events.machine);
+
+	if (!status)
+		status = stat_complete_events(stat);
 
 	if (!status)
 		note_ignored(stat);
@@ -150,6 +153,8 @@ static int measure(struct stat_job *stat)
 	status = cli_control_open(STAT_COMMAND, stat->options.control, &stat->channel);
 	if (status)
 		return status;
+	if (stat->options.record && !strcmp(stat->options.recording_path, "-"))
+		cli_survive_closed_pipe();
 	stat_catch_signals();
 	if (stat->options.interval_ms)
 		status = count_in_intervals(stat);
@@ -158,6 +163,8 @@ static int measure(struct stat_job *stat)
 	if (status)
 		return status;
 	status = close_output(stat);
+	if (!status && stat->recording)
+		status = stat_record_close(stat);
 	if (!status)
 		status = stat_report_wait();
 	if (status || stat->status)
@@ -171,6 +178,10 @@ int perch_cmd_stat(int argc, char **argv)
 	struct perch_error err;
 	int status;
 
+	stat.command_line_size = argc + 1;
+	stat.command_line = cli_command_line(argc, argv);
+	if (!stat.command_line)
+		return cli_no_memory(STAT_COMMAND);
 	cli_show_calls(&stat.calls, &stat.options.verbose);
 	if (perch_machine_new(&stat.events.machine, NULL, &stat.calls.calls, &err))
 		return cli_error(STAT_COMMAND, &err);
@@ -179,12 +190,12 @@ int perch_cmd_stat(int argc, char **argv)
 	perch_machine_set_demangle(stat.events.machine, perch_demangle);
 	status = stat_parse(&stat, argc, argv);
 	if (!status)
-		status = cli_check_filter(STAT_COMMAND, stat.events.machine);
-	if (!status)
-		status = measure(&stat);
+		status = stat.options.report ? stat_report(&stat) : measure(&stat);
+	perch_writer_close(stat.recording, NULL);
 	cli_output_discard(&stat.file);
 	perch_channel_close(stat.channel);
 	stat_free_events(&stat);
+	cli_command_line_free(stat.command_line);
 	perch_machine_free(stat.events.machine);
 	return status;
 }

@@ -3,8 +3,10 @@
  * What the files of `perch stat` share. A file calls only files below its own:
  *
  *	stat.c                                    the subcommand: runs, intervals, output file
+ *	stat_report.c                             perch stat report
  *	stat_options.c                            the command line
  *	stat_run.c                                one run: open, start the program, wait, read
+ *	stat_record.c                             perch stat record
  *	stat_print.c                              the result, in one of the formats
  *	stat_table.c  stat_metric_only.c          the table, --metric-only
  *	stat_lines.c  stat_reasons.c              order and prefix of lines, -x and -j; reasons
@@ -13,6 +15,7 @@
  *	stat_cgroups.c                            names and patterns of --for-each-cgroup
  *	stat_metrics.c                            metrics of lines (metrics.h)
  *	stat_aggregate.c                          counts added up by line and group
+ *	stat_file.c                               numbers in files of counts (stat_file.h)
  */
 #ifndef PERCH_CLI_STAT_H
 #define PERCH_CLI_STAT_H
@@ -20,6 +23,7 @@
 #include <signal.h>
 #include <perch/count.h>
 #include <perch/event.h>
+#include <perch/file.h>
 #include <perch/machine.h>
 #include <perch/open.h>
 #include <perch/metrics.h>
@@ -27,6 +31,7 @@
 #include "base/mean.h"
 #include "attr_print.h"
 #include "event_options.h"
+#include "input/input.h"
 #include "options.h"
 #include "output_file.h"
 #include "program/control.h"
@@ -45,6 +50,8 @@ enum stat_aggregation {
 	STAT_NODE,
 	STAT_THREAD,
 };
+/* stat_file.c: the option of an aggregation: "--per-core". */
+const char *stat_aggregation_option(enum stat_aggregation aggregation);
 
 /* One group: a socket, a core, a thread. */
 struct stat_group {
@@ -110,6 +117,9 @@ struct stat_options {
 	bool sync;
 	const char *pre, *post;
 	const char *control; /* as of perch_channel_open() */
+	/* files of counts */
+	bool record, report;	    /* perch stat record, perch stat report */
+	const char *recording_path; /* of record */
 	/* output */
 	bool no_aggregation, per_socket, per_die, per_core, per_node, per_thread;
 	const char *separator; /* -x; NULL for none */
@@ -123,7 +133,9 @@ struct stat_options {
 
 struct stat_job {
 	struct stat_options options;
-	char **argv; /* the program; NULL for none */
+	char **argv; /* the program; NULL for none. Of a report: the command line of the recorder */
+	int command_line_size;
+	char **command_line; /* of perch stat record */
 	enum stat_aggregation aggregation;
 
 	/* lists that are complete before the first run */
@@ -143,6 +155,15 @@ struct stat_job {
 	FILE *output;
 	struct cli_output_file file; /* the output, if it is a file that is written at once */
 	bool terminal;		     /* output is a terminal */
+
+	/* of perch stat record: the file */
+	struct perch_writer *recording;
+	/* of perch stat report: the file, and what it says about the recorded machine */
+	struct cli_input input;
+	struct perch_cpu_topology *topology; /* by CPU */
+	size_t nr_topology;
+	struct stat_thread *thread; /* that were counted */
+	size_t nr_threads;
 
 	/* state of runs */
 	struct perch_channel *channel; /* of --control; NULL without it */
@@ -167,6 +188,7 @@ struct stat_job {
 #define STAT_DEFAULTS                                                                          \
 	{                                                                                      \
 		.options = { .repeat = 1, .scale = true, .csv_summary = true, .big_num = -1 }, \
+		.input = { .command = STAT_COMMAND, .options.file_order = true },              \
 	}
 
 /*
@@ -192,6 +214,8 @@ int stat_choose_cgroups(struct stat_job *stat);
  * status after it printed an error.
  */
 int stat_choose_targets(struct stat_job *stat);
+/* The part of it after the targets of each part are set. */
+int stat_group_targets(struct stat_job *stat);
 
 /*
  * stat_run.c: one run, from opening the events to reading the counts. With -I it calls
@@ -253,6 +277,17 @@ double stat_percent_running(const struct stat_cell *cell);
 /* Returns the number of metrics, 0 to PERCH_METRICS_MAX. */
 size_t stat_metrics(const struct stat_job *stat, const struct stat_line *line, size_t group,
 		    struct perch_metric metrics[PERCH_METRICS_MAX]);
+
+/* stat_record.c: makes the file, after the events are open. All functions return 0, or the exit
+ * status after they printed an error. */
+int stat_record_open(struct stat_job *stat);
+/* Writes the counts of the last read. ns: since the start. */
+enum stat_round_kind { STAT_ROUND_INTERVAL, STAT_ROUND_FINAL };
+int stat_record_round(struct stat_job *stat, enum stat_round_kind kind, uint64_t ns);
+int stat_record_close(struct stat_job *stat);
+
+/* stat_report.c: perch stat report, after its options were parsed. Returns the exit status. */
+int stat_report(struct stat_job *stat);
 
 /* stat_lines.c */
 typedef void stat_print_line(const struct stat_job *stat, const struct stat_line *line,

@@ -13,36 +13,43 @@ static int set_big_num(const struct cli_given *given)
 	return 0;
 }
 
-static int check_aggregation(struct stat_job *stat)
+/* Sets the aggregation of the options, if one has it. */
+static int choose_aggregation(struct stat_job *stat)
 {
 	const struct {
 		bool given;
 		enum stat_aggregation aggregation;
-		const char *option;
 	} choices[] = {
-		{ stat->options.no_aggregation, STAT_CPU, "-A" },
-		{ stat->options.per_socket, STAT_SOCKET, "--per-socket" },
-		{ stat->options.per_die, STAT_DIE, "--per-die" },
-		{ stat->options.per_core, STAT_CORE, "--per-core" },
-		{ stat->options.per_node, STAT_NODE, "--per-node" },
-		{ stat->options.per_thread, STAT_THREAD, "--per-thread" },
+		{ stat->options.no_aggregation, STAT_CPU },
+		{ stat->options.per_socket, STAT_SOCKET },
+		{ stat->options.per_die, STAT_DIE },
+		{ stat->options.per_core, STAT_CORE },
+		{ stat->options.per_node, STAT_NODE },
+		{ stat->options.per_thread, STAT_THREAD },
 	};
-	const char *chosen = NULL;
-	bool wide = cli_target_system_wide(&stat->options.target);
 
 	for (size_t i = 0; i < CLI_NR(choices); i++) {
 		if (!choices[i].given)
 			continue;
-		if (chosen)
-			return cli_usage_error(STAT_COMMAND, "%s and %s exclude each other", chosen,
-					       choices[i].option);
-		chosen = choices[i].option;
+		if (stat->aggregation != STAT_GLOBAL)
+			return cli_usage_error(STAT_COMMAND, "%s and %s exclude each other",
+					       stat_aggregation_option(stat->aggregation),
+					       stat_aggregation_option(choices[i].aggregation));
 		stat->aggregation = choices[i].aggregation;
 	}
-	if (!chosen)
-		return 0;
+	return 0;
+}
+
+static int check_aggregation(struct stat_job *stat)
+{
+	bool wide = cli_target_system_wide(&stat->options.target);
+	int status = choose_aggregation(stat);
+
+	if (status || stat->aggregation == STAT_GLOBAL)
+		return status;
 	if (stat->aggregation != STAT_THREAD && !wide)
-		return cli_usage_error(STAT_COMMAND, "%s needs -a or -C CPUS", chosen);
+		return cli_usage_error(STAT_COMMAND, "%s needs -a or -C CPUS",
+				       stat_aggregation_option(stat->aggregation));
 	if (stat->aggregation == STAT_THREAD && !wide &&
 	    !cli_target_has_tasks(&stat->options.target))
 		return cli_usage_error(STAT_COMMAND,
@@ -54,6 +61,34 @@ static int check_aggregation(struct stat_job *stat)
 			STAT_COMMAND,
 			"--per-thread counts threads on all CPUs: it cannot be used with -C "
 			"or cgroups");
+	return 0;
+}
+
+/* A file has the counts of one run, without cgroups; -o is its name. */
+static int check_record(struct stat_job *stat)
+{
+	const struct stat_options *options = &stat->options;
+	const struct {
+		bool given;
+		const char *option;
+	} refused[] = {
+		{ options->repeat != 1, "-r" },
+		{ options->null, "-n" },
+		{ options->target.cgroups, "-G" },
+		{ options->for_each_cgroup, "--for-each-cgroup" },
+		{ options->append, "--append" },
+	};
+
+	if (!options->record)
+		return 0;
+	for (size_t i = 0; i < CLI_NR(refused); i++)
+		if (refused[i].given)
+			return cli_usage_error("stat record",
+					       "%s has no place in a file of counts: omit record "
+					       "to print them",
+					       refused[i].option);
+	stat->options.recording_path = options->output_path ? options->output_path : "perf.data";
+	stat->options.output_path = NULL;
 	return 0;
 }
 
@@ -124,8 +159,10 @@ static int check_output(struct stat_job *stat)
 
 static int check_options(struct stat_job *stat)
 {
-	int status = check_times(stat);
+	int status = check_record(stat);
 
+	if (!status)
+		status = check_times(stat);
 	if (!status)
 		status = check_output(stat);
 	if (!status)
@@ -156,6 +193,30 @@ static int check_options(struct stat_job *stat)
 
 #define AT(member)   offsetof(struct stat_job, member)
 #define SETS(member) CLI_SETS(struct stat_job, member)
+
+static const struct cli_option aggregation_table[] = {
+	CLI_ROW(.letter = 'A', .name = "no-aggr", SETS(options.no_aggregation),
+		.help = "print one line per CPU"),
+	CLI_ROW(.name = "per-socket", SETS(options.per_socket), .help = "add up by socket"),
+	CLI_ROW(.name = "per-die", SETS(options.per_die), .help = "add up by die"),
+	CLI_ROW(.name = "per-core", SETS(options.per_core), .help = "add up by core"),
+	CLI_ROW(.name = "per-node", SETS(options.per_node), .help = "add up by NUMA node"),
+	CLI_ROW(.name = "per-thread", SETS(options.per_thread),
+		.help = "add up by thread of -p, -t or -a"),
+	{ 0 },
+};
+
+static const struct cli_option format_table[] = {
+	CLI_ROW(.name = "metric-only", SETS(options.metric_only),
+		.help = "print only ratios, without counts"),
+	CLI_ROW(.letter = 'x', .name = "field-separator", .argument = "SEP",
+		SETS(options.separator), .help = "print fields with this separator"),
+	CLI_ROW(.letter = 'j', .name = "json-output", SETS(options.json),
+		.help = "print JSON, one object per line"),
+	CLI_ROW(.letter = 'B', .name = "big-num", .at = AT(options.big_num), .set = set_big_num,
+		.help = "group digits as the locale defines (default)"),
+	{ 0 },
+};
 
 static const struct cli_option table[] = {
 	CLI_ROW(.table = cli_event_list_options, .at = AT(events)),
@@ -200,30 +261,16 @@ static const struct cli_option table[] = {
 		.help = "shell command before each run"),
 	CLI_ROW(.name = "post", .argument = "COMMAND", SETS(options.post),
 		.help = "shell command after each run"),
-	CLI_ROW(.letter = 'A', .name = "no-aggr", SETS(options.no_aggregation),
-		.help = "print one line per CPU"),
-	CLI_ROW(.name = "per-socket", SETS(options.per_socket), .help = "add up by socket"),
-	CLI_ROW(.name = "per-die", SETS(options.per_die), .help = "add up by die"),
-	CLI_ROW(.name = "per-core", SETS(options.per_core), .help = "add up by core"),
-	CLI_ROW(.name = "per-node", SETS(options.per_node), .help = "add up by NUMA node"),
-	CLI_ROW(.name = "per-thread", SETS(options.per_thread),
-		.help = "add up by thread of -p, -t or -a"),
+	CLI_ROW(.table = aggregation_table),
 	CLI_ROW(.name = "no-merge", SETS(options.no_merge),
 		.help = "print one line per PMU if several have the event"),
 	CLI_ROW(.letter = 'c', .name = "scale", SETS(options.scale),
 		.help = "scale counts for multiplexing (default)"),
-	CLI_ROW(.name = "metric-only", SETS(options.metric_only),
-		.help = "print only ratios, without counts"),
 	CLI_ROW(.letter = 'M', .name = "metrics", .argument = "NAMES",
 		.refusal =
-			"-M is not supported: perch has no tables of CPU metrics; count the events of the metric with -e",
+			"-M is not supported: metrics are formulas that only perf has built in; count the events of the metric with -e",
 		.help = "not supported"),
-	CLI_ROW(.letter = 'x', .name = "field-separator", .argument = "SEP",
-		SETS(options.separator), .help = "print fields with this separator"),
-	CLI_ROW(.letter = 'j', .name = "json-output", SETS(options.json),
-		.help = "print JSON, one object per line"),
-	CLI_ROW(.letter = 'B', .name = "big-num", .at = AT(options.big_num), .set = set_big_num,
-		.help = "group digits as the locale defines (default)"),
+	CLI_ROW(.table = format_table),
 	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(options.output_path),
 		.help = "write the result to FILE"),
 	CLI_ROW(.name = "append", SETS(options.append), .help = "append to FILE"),
@@ -237,15 +284,61 @@ static const struct cli_option table[] = {
 
 const struct cli_usage cli_stat_usage = {
 	.name = "stat",
-	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
+	.operands = "[record|report] [OPTIONS] -- PROGRAM [ARGUMENTS]",
 	.summary = "Counts events while a program runs.",
 	.options = table,
 };
+
+static const struct cli_usage record_usage = {
+	.name = "stat record",
+	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
+	.summary =
+		"Counts events while a program runs, and writes the counts to a perf.data file (-o FILE).",
+	.options = table,
+};
+
+static const struct cli_option report_table[] = {
+	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.table = aggregation_table),
+	CLI_ROW(.table = format_table),
+	CLI_ROW(.table = cli_no_pager_option),
+	{ 0 },
+};
+
+static const struct cli_usage report_usage = {
+	.name = "stat report",
+	.operands = "[OPTIONS]",
+	.summary = "Prints the counts of a file of perch stat record.",
+	.options = report_table,
+};
+
+static int parse_report(struct stat_job *stat, int argc, char **argv)
+{
+	int next = cli_options_parse(&report_usage, stat, argc, argv);
+
+	stat->options.report = true;
+	if (next < argc)
+		return cli_usage_error("stat report", "'%s' is not an option; name a file with -i",
+				       argv[next]);
+	return check_output(stat) || choose_aggregation(stat) ? CLI_EXIT_USAGE : 0;
+}
+
+/* True if the first operand is this word, but no program after "--". */
+static bool is_subcommand(int first, int argc, char **argv, const char *name)
+{
+	return first < argc && !strcmp(argv[first], name) && strcmp(argv[first - 1], "--") != 0;
+}
 
 int stat_parse(struct stat_job *stat, int argc, char **argv)
 {
 	int first = cli_options_parse(&cli_stat_usage, stat, argc, argv);
 
+	if (is_subcommand(first, argc, argv, "report"))
+		return parse_report(stat, argc - first, argv + first);
+	if (is_subcommand(first, argc, argv, "record")) {
+		stat->options.record = true;
+		first += cli_options_parse(&record_usage, stat, argc - first, argv + first);
+	}
 	if (first < argc)
 		stat->argv = argv + first;
 	return check_options(stat);

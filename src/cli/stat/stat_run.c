@@ -11,7 +11,6 @@
 
 #include "base/array.h"
 #include "event_options.h"
-#include "perf/perf_names.h"
 #include "stat.h"
 
 #define MSEC 1000000ull
@@ -88,16 +87,6 @@ static double to_seconds(const struct timeval *time)
 	return time->tv_sec + time->tv_usec / 1e6;
 }
 
-/* perf stat has subcommands. A program of their name is started like any other. */
-static void advise_subcommand(const struct stat_job *stat, struct perch_error *err)
-{
-	const char *name = stat->argv[0];
-	const char *hint = cli_perf_option(STAT_COMMAND, name, strlen(name));
-
-	if (err->errnum == ENOENT && hint)
-		perch_error_remedy(err, "%s", hint);
-}
-
 /*
  * Waits for the program. Reports a failed exec only now, because waiting for the exec earlier would
  * disturb the counts.
@@ -113,7 +102,6 @@ static int reap_program(struct stat_job *stat)
 	stat_forward_signals_to(0);
 	rc = cli_program_finish_release(&stat->program, &err);
 	if (rc) {
-		advise_subcommand(stat, &err);
 		cli_error(STAT_COMMAND, &err);
 		return cli_program_exit_status(-rc);
 	}
@@ -134,7 +122,9 @@ static int reap_program(struct stat_job *stat)
 static int start_program(struct stat_job *stat)
 {
 	struct perch_error err;
-	int rc = cli_program_start(&stat->program, stat->argv, &err);
+	bool to_pipe = stat->options.record && !strcmp(stat->options.recording_path, "-");
+	int rc = cli_program_start_prepared(&stat->program, stat->argv,
+					    to_pipe ? cli_program_leave_stdout : NULL, NULL, &err);
 
 	if (rc)
 		return cli_error(STAT_COMMAND, &err);
@@ -160,6 +150,8 @@ static int print_interval_counts(struct stat_job *stat, uint64_t start_ns, uint6
 	stat->interval_ns = now - start_ns;
 	stat->wall_ns = now - *last_ns;
 	*last_ns = now;
+	if (!status && stat->recording)
+		status = stat_record_round(stat, STAT_ROUND_INTERVAL, stat->interval_ns);
 	return status ? status : stat_print(stat);
 }
 
@@ -321,16 +313,18 @@ int stat_run(struct stat_job *stat)
 	if (status)
 		return status;
 	status = open_parts(stat);
-	if (status && stat->argv) {
-		stat_forward_signals_to(0);
-		cli_program_cancel(&stat->program);
-	}
 	if (!status)
 		/*
 		 * done before the release: later, the explanation could be that the program has
 		 * ended
 		 */
 		stat_describe_lines(stat);
+	if (!status && stat->options.record)
+		status = stat_record_open(stat);
+	if (status && stat->argv) {
+		stat_forward_signals_to(0);
+		cli_program_cancel(&stat->program);
+	}
 	start = stat_now_ns();
 	if (!status && stat->argv)
 		cli_program_begin_release(&stat->program);
@@ -339,6 +333,8 @@ int stat_run(struct stat_job *stat)
 	if (!status && !stat->options.interval_ms)
 		status = read_counts(stat, false);
 	stat->wall_ns = stat->elapsed_ns.mean;
+	if (!status && !stat->options.interval_ms && stat->recording)
+		status = stat_record_round(stat, STAT_ROUND_FINAL, (uint64_t)stat->wall_ns);
 	if (!status && run_shell("--post", stat->options.post))
 		stat->post_failed = true; /* the counts are valid */
 	return status;

@@ -181,7 +181,8 @@ static void print_times(const struct stat_job *stat, FILE *out)
 		return;
 	}
 	fprintf(out, " %17.9f seconds time elapsed\n", elapsed);
-	if (stat->argv && !cli_target_system_wide(target) && !cli_target_has_tasks(target))
+	if (stat->argv && !stat->options.report && !cli_target_system_wide(target) &&
+	    !cli_target_has_tasks(target))
 		fprintf(out, "\n %17.9f seconds user\n %17.9f seconds sys\n\n", stat->user_seconds,
 			stat->sys_seconds);
 	fputc('\n', out);
@@ -195,5 +196,6 @@ void stat_print_table(const struct stat_job *stat, FILE *out)
 	else
 		stat_for_each_line(stat, stat_print_table_line, out);
 	print_times(stat, out);
-	stat_print_reasons(stat, out);
+	if (!stat->options.report)
+		stat_print_reasons(stat, out);
 }

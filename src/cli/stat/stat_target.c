@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "stat.h"
+#include "stat_file.h"
 
 static int add_cgroup(struct stat_job *stat, struct stat_part *part)
 {
@@ -45,11 +46,21 @@ static int positive(int number)
 	return number < 0 ? 0 : number;
 }
 
+/* The position of a CPU of this machine, or of the recorded one. */
+static void find_topology(struct stat_job *stat, int cpu, struct perch_cpu_topology *topology)
+{
+	*topology = (struct perch_cpu_topology){ .cpu = cpu };
+	if (!stat->options.report)
+		perch_machine_cpu_topology(stat->events.machine, cpu, topology, NULL);
+	else if ((size_t)cpu < stat->nr_topology)
+		*topology = stat->topology[cpu];
+}
+
 /* The group of a target. Members that the aggregation does not use stay 0. */
 static struct stat_group group_of(struct stat_job *stat, const struct perch_target *target)
 {
 	struct stat_group group = { 0 };
-	struct perch_cpu_topology topology = { .cpu = target->cpu };
+	struct perch_cpu_topology topology;
 
 	if (stat->aggregation == STAT_GLOBAL)
 		return group;
@@ -61,7 +72,7 @@ static struct stat_group group_of(struct stat_job *stat, const struct perch_targ
 		group.topology.cpu = target->cpu;
 		return group;
 	}
-	perch_machine_cpu_topology(stat->events.machine, target->cpu, &topology, NULL);
+	find_topology(stat, target->cpu, &topology);
 	if (stat->aggregation == STAT_NODE) {
 		group.topology.node = positive(topology.node);
 		return group;
@@ -98,10 +109,15 @@ static int compare_groups(const void *a, const void *b)
 
 static void read_comm(struct stat_job *stat, struct stat_group *group)
 {
-	char path[64], comm[sizeof(group->comm)];
+	char path[64], comm[sizeof(group->comm)] = "";
 
+	for (size_t i = 0; i < stat->nr_threads; i++)
+		if ((pid_t)stat->thread[i].tid == group->tid)
+			snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(stat->thread[i].comm),
+				 stat->thread[i].comm);
 	snprintf(path, sizeof(path), "/proc/%d/comm", group->tid);
-	if (perch_machine_read(stat->events.machine, path, comm, sizeof(comm)) <= 0)
+	if (!stat->options.report &&
+	    perch_machine_read(stat->events.machine, path, comm, sizeof(comm)) <= 0)
 		strcpy(comm, "?");
 	perch_clean_text(comm, group->comm, sizeof(group->comm));
 }
@@ -148,9 +164,9 @@ static int read_topologies(struct stat_job *stat, struct stat_part *part)
 		return cli_no_memory(STAT_COMMAND);
 	for (size_t i = 0; i < part->targets.nr; i++) {
 		int cpu = part->targets.target[i].cpu;
-		struct perch_cpu_topology topology = { .cpu = cpu };
+		struct perch_cpu_topology topology;
 
-		perch_machine_cpu_topology(stat->events.machine, cpu, &topology, NULL);
+		find_topology(stat, cpu, &topology);
 		part->topology[i] = (struct perch_cpu_topology){ cpu, positive(topology.core),
 								 positive(topology.die),
 								 positive(topology.socket),
@@ -179,6 +195,22 @@ static int assign_groups(struct stat_job *stat, struct stat_part *part, bool fir
 	return read_topologies(stat, part);
 }
 
+int stat_group_targets(struct stat_job *stat)
+{
+	int status = make_groups(stat);
+
+	for (size_t i = 0; !status && i < stat->nr_parts; i++)
+		status = assign_groups(stat, &stat->part[i], i == 0);
+	if (status)
+		return status;
+	stat->cells = calloc(stat->nr_lines * stat->nr_groups + 1, sizeof(*stat->cells));
+	if (!stat->cells)
+		return cli_no_memory(STAT_COMMAND);
+	for (size_t i = 0; i < stat->nr_lines; i++)
+		stat->line[i].cell = stat->cells + i * stat->nr_groups;
+	return 0;
+}
+
 int stat_choose_targets(struct stat_job *stat)
 {
 	bool has_target = cli_target_has_tasks(&stat->options.target) ||
@@ -197,16 +229,5 @@ int stat_choose_targets(struct stat_job *stat)
 	}
 	for (size_t i = 0; !status && i < stat->nr_parts; i++)
 		status = choose_targets(stat, &stat->part[i]);
-	if (!status)
-		status = make_groups(stat);
-	for (size_t i = 0; !status && i < stat->nr_parts; i++)
-		status = assign_groups(stat, &stat->part[i], i == 0);
-	if (status)
-		return status;
-	stat->cells = calloc(stat->nr_lines * stat->nr_groups + 1, sizeof(*stat->cells));
-	if (!stat->cells)
-		return cli_no_memory(STAT_COMMAND);
-	for (size_t i = 0; i < stat->nr_lines; i++)
-		stat->line[i].cell = stat->cells + i * stat->nr_groups;
-	return 0;
+	return status ? status : stat_group_targets(stat);
 }
