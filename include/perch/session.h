@@ -21,6 +21,7 @@
 
 #include <perch/error.h>
 #include <perch/file.h>
+#include <perch/off_cpu.h>
 #include <perch/process.h>
 #include <perch/profile.h>
 #include <perch/record.h>
@@ -69,6 +70,12 @@ struct perch_session_options {
 	 * Without effect if no event has branch stacks other than call stacks. Not with
 	 * ignore_callees, which is for return addresses (-EINVAL). */
 	unsigned branch_history : 1;
+	/** Call chains of off-CPU time have that of the waker (`record --off-cpu=waker`) above the
+	 * innermost function: a frame "[woken by NAME]", then the waker's functions from the
+	 * innermost one to the outermost one, as in the graphs of bcc's offwaketime. Of an
+	 * interrupt, which interrupts any thread, only those of the kernel. Without effect on other
+	 * samples, and on the chains of records, which perch_profile_add() reads. */
+	unsigned wakers : 1;
 	/** An extended regular expression, see regex(7). The call chains of perch_session_resolve()
 	 * lack the callees of the outermost function whose name contains a match, see
 	 * perch_addresses_outer_chain(). NULL: call chains are whole. Filters see whole chains. */
@@ -227,6 +234,34 @@ PERCH_API void perch_session_put(struct perch_session *session, const struct per
 PERCH_API int perch_session_resolve(struct perch_session *session,
 				    const struct perch_record *record,
 				    struct perch_session_sample *sample, struct perch_error *err);
+
+/**
+ * Decodes the off-CPU time of a sample, of perch or of perf since 6.16. Of the latter, whose fields
+ * have nothing of it, perch_session_next() has set thread, period and call chain.
+ *
+ * @param session       the session
+ * @param record        the last record that perch_session_next() delivered
+ * @param[out] off_cpu  the interval
+ * @return false if it is no such sample, or has another byte order than this machine
+ */
+PERCH_API bool perch_session_off_cpu(const struct perch_session *session,
+				     const struct perch_record *record,
+				     struct perch_off_cpu *off_cpu);
+
+/**
+ * Finds the waker of a thread that was off the CPU, like perch_session_resolve() finds the thread.
+ *
+ * @param session      the session
+ * @param record       the last record that perch_session_next() delivered
+ * @param[out] sample  thread and call chain of the waker; the chain that was resolved before is
+ *                     invalid
+ * @param[out] err     the reason of a failure
+ * @return 1; 0 if the sample has no waker; or -ENOMEM
+ */
+PERCH_API int perch_session_resolve_waker(struct perch_session *session,
+					  const struct perch_record *record,
+					  struct perch_session_sample *sample,
+					  struct perch_error *err);
 
 /**
  * Finds event and thread of a SAMPLE record like perch_session_resolve(), but the addresses of its

@@ -168,6 +168,12 @@ const struct cli_option cli_ignore_callees_option[] = {
 	{ 0 },
 };
 
+const struct cli_option cli_wakers_option[] = {
+	CLI_ROW(.name = "wakers", CLI_SETS(struct cli_input, wakers),
+		.help = "the call chains of wakers above those of threads that waited"),
+	{ 0 },
+};
+
 const struct cli_option cli_event_option[] = {
 	CLI_ROW(.letter = 'e', .name = "event", .argument = "EVENT", .kind = CLI_STRING,
 		.help = "only samples of this event, by its name (the one with the most samples)"),

@@ -24,6 +24,7 @@ extern const struct cli_option cli_header_only_option[];
 extern const struct cli_option cli_show_info_option[];
 extern const struct cli_option cli_full_source_path_option[];
 extern const struct cli_option cli_ns_option[];
+extern const struct cli_option cli_wakers_option[]; /* struct cli_input */
 extern const struct cli_option cli_inline_option[]; /* the bool is "no inline" */
 
 /* How it is printed: bool. */

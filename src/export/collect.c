@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/kernel/dummy_event.h"
+#include "base/kernel/off_cpu_event.h"
 #include "base/kernel/user_mode.h"
 #include "internal.h"
 
@@ -120,7 +121,7 @@ static bool have_calls(const struct perch_export *export)
 		if (perch__is_dummy(&events[i].attr))
 			continue;
 		calls += has;
-		chains += has || events[i].attr.sample_type & PERCH_SAMPLE_CALLCHAIN;
+		chains += has || perch__sample_type(&events[i]) & PERCH_SAMPLE_CALLCHAIN;
 	}
 	return calls && calls == chains;
 }

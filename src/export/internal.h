@@ -56,8 +56,6 @@
 
 /* The unit of an event's periods: "nanoseconds" or "count". */
 const char *perch__export_unit(const struct perch_file_event *event);
-/* True for the time off the CPU, of perf or perch. */
-bool perch__export_is_off_cpu(const struct perch_file_event *event);
 /* Returns a time of the recording's clock in ns since 1970; 0 if the recording does not have the
  * time of day of its clock. */
 uint64_t perch__export_time_of_day(const struct perch_export *export, uint64_t time);

@@ -2,17 +2,10 @@
 /* Facts about the recording that several formats have. */
 #include <stdlib.h>
 #include <string.h>
-#include <perch/off_cpu.h>
 
 #include "base/kernel/dummy_event.h"
+#include "base/kernel/off_cpu_event.h"
 #include "internal.h"
-
-bool perch__export_is_off_cpu(const struct perch_file_event *event)
-{
-	return event->attr.type == PERCH_TYPE_SOFTWARE &&
-	       event->attr.config == PERCH_COUNT_SW_BPF_OUTPUT && event->name &&
-	       !strcmp(event->name, PERCH_OFF_CPU_EVENT);
-}
 
 const char *perch__export_unit(const struct perch_file_event *event)
 {
@@ -21,7 +14,7 @@ const char *perch__export_unit(const struct perch_file_event *event)
 		     (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
 		      attr->config == PERCH_COUNT_SW_TASK_CLOCK);
 
-	return clock || perch__export_is_off_cpu(event) ? "nanoseconds" : "count";
+	return clock || perch__is_off_cpu(event) ? "nanoseconds" : "count";
 }
 
 uint64_t perch__export_time_of_day(const struct perch_export *export, uint64_t time)

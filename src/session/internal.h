@@ -33,6 +33,7 @@
  *	  tracepoint/print_format.c	  checks a format
  *	  tracepoint/print_format_grammar.c  checks a print fmt
  *	  tracepoint/print_format_scan.c  its tokens
+ *	off_cpu.c			off-CPU time: samples of perf, wakers
  *	user_chain.c			call chains that are made
  *	  branch_chain.c		  from call stacks in branch records (LBR)
  *	  branch_history.c		  with the branches before a sample

@@ -116,6 +116,8 @@ static int next_record(struct perch_session *session, struct perch_record *recor
 	    perch_processes_advance(session->processes, record->sample_id.time))
 		return PERCH__NO_MEMORY(err, "for the generated code of the recording");
 	if (record->type == PERCH_RECORD_SAMPLE) {
+		if (__builtin_expect(session->off_cpu_of_perf, 0))
+			perch__use_off_cpu_of_perf(session, record);
 		if (__builtin_expect(session->call_stacks, 0))
 			perch__use_call_stack(session, record);
 		count_sample(session, record);
@@ -172,13 +174,9 @@ bool perch_session_has_calls(const struct perch_session *session,
 	       (attr->sample_type & PERCH_SAMPLE_STACK_USER && perch__lacks_user_chain(attr));
 }
 
-/* The type of perch_addresses_call_chain(). */
-typedef int add_chain(struct perch_addresses *addresses, struct perch_thread *thread,
-		      const struct perch_record *record, uint32_t *numbers, size_t max);
-
 static inline int resolve_sample(struct perch_session *session, const struct perch_record *record,
-				 add_chain *add, struct perch_session_sample *sample,
-				 struct perch_error *err)
+				 perch__add_chain *add, bool join_waker,
+				 struct perch_session_sample *sample, struct perch_error *err)
 {
 	struct perch_thread *thread;
 	int nr;
@@ -189,6 +187,8 @@ static inline int resolve_sample(struct perch_session *session, const struct per
 	thread = perch_processes_thread(session->processes, record->sample.pid, record->sample.tid);
 	nr = thread ? add(session->addresses, thread, record, session->chain, PERCH_MAX_CALL_CHAIN)
 		    : -ENOMEM;
+	if (__builtin_expect(join_waker, 0) && nr >= 0)
+		nr = perch__join_waker(session, record, add, nr);
 	if (nr < 0)
 		return no_chain_memory(err);
 	*sample = (struct perch_session_sample){
@@ -205,13 +205,28 @@ static inline int resolve_sample(struct perch_session *session, const struct per
 int perch_session_resolve(struct perch_session *session, const struct perch_record *record,
 			  struct perch_session_sample *sample, struct perch_error *err)
 {
-	return resolve_sample(session, record, perch_addresses_outer_chain, sample, err);
+	return resolve_sample(session, record, perch_addresses_outer_chain, session->options.wakers,
+			      sample, err);
+}
+
+int perch_session_resolve_waker(struct perch_session *session, const struct perch_record *record,
+				struct perch_session_sample *sample, struct perch_error *err)
+{
+	struct perch_off_cpu off_cpu;
+	int rc;
+
+	if (!perch__make_waker(session, record, &off_cpu))
+		return 0;
+	rc = resolve_sample(session, &session->waker, perch_addresses_outer_chain, false, sample,
+			    err);
+	return rc ? rc : 1;
 }
 
 int perch_session_add_chain(struct perch_session *session, const struct perch_record *record,
 			    struct perch_session_sample *sample, struct perch_error *err)
 {
-	return resolve_sample(session, record, perch_addresses_add_chain, sample, err);
+	return resolve_sample(session, record, perch_addresses_add_chain, session->options.wakers,
+			      sample, err);
 }
 
 int perch_session_number_chains(struct perch_session *session, const uint32_t **numbers,

@@ -39,6 +39,11 @@ struct perch_session {
 	struct reads *reads;		/* NULL: samples have no counts, or are not divided */
 	/* the kernel's part of a chain with its markers, a marker, and the part that was unwound */
 	uint64_t words[2 * PERCH_MAX_CALL_CHAIN + MAX_MARKERS + 1];
+	bool off_cpu_of_perf;	   /* an event has samples of perf, which are in their raw data */
+	struct perch_record waker; /* of the last sample, as a sample */
+	uint64_t waker_words[PERCH_MAX_CALL_CHAIN]; /* its call chain */
+	bool *marked; /* by index of a name + 1: the frame of this waker exists; NULL: none */
+	size_t nr_marked;
 	bool branch_history; /* of the options, and an event has branch stacks other than calls */
 	uint64_t history[BRANCH_HISTORY_WORDS]; /* a chain with branches */
 };
@@ -90,5 +95,25 @@ int perch__unwind_sample(struct perch_session *session, struct perch_record *rec
 void perch__use_call_stack(struct perch_session *session, struct perch_record *record);
 /* Adds the branches of the branch stack to the call chain, whose addresses become exact. */
 void perch__use_branch_history(struct perch_session *session, struct perch_record *record);
+
+/* The type of perch_addresses_call_chain(). */
+typedef int perch__add_chain(struct perch_addresses *addresses, struct perch_thread *thread,
+			     const struct perch_record *record, uint32_t *numbers, size_t max);
+
+/* ---- off_cpu.c ---- */
+
+/* Gives a sample of perf's off-CPU time the thread, the period and the call chain of its raw data.
+ */
+void perch__use_off_cpu_of_perf(struct perch_session *session, struct perch_record *record);
+/* Makes session->waker of a sample of off-CPU time. Returns false if it has no waker. */
+bool perch__make_waker(struct perch_session *session, const struct perch_record *record,
+		       struct perch_off_cpu *off_cpu);
+/*
+ * Adds the call chain of the waker of a sample to its own, whose length is nr: above it, from the
+ * innermost function on, behind a frame with the waker's name. The byte before the innermost one is
+ * looked up as that of a call, which is in the same function. Returns the new length or -ENOMEM.
+ */
+int perch__join_waker(struct perch_session *session, const struct perch_record *record,
+		      perch__add_chain *add, int nr);
 
 #endif

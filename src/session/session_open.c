@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <perch/jitdump.h>
 
+#include "base/kernel/off_cpu_event.h"
 #include "base/reserved.h"
 #include "base/no_memory.h"
 #include "session.h"
@@ -201,6 +202,9 @@ static void end_session(struct perch_session *session)
 	perch_addresses_free(session->addresses);
 	perch_symbols_free(session->symbols);
 	perch_processes_free(session->processes);
+	free(session->marked);
+	session->marked = NULL;
+	session->nr_marked = 0;
 	session->reads = NULL;
 	session->texts = NULL;
 	session->unwinder = NULL;
@@ -231,6 +235,7 @@ static int open_reader(struct perch_session *session, const char *path, int fd,
 		session->merging_deferred |= order == PERCH_ORDER_TIME && attr->defer_callchain;
 		session->call_stacks |= perch__has_call_stacks(attr) &&
 					!session->options.keep_stacks;
+		session->off_cpu_of_perf |= perch__is_off_cpu_of_perf(&session->events[i]);
 		session->branch_history |= session->options.branch_history &&
 					   perch__has_branch_history(attr);
 	}

@@ -351,6 +351,25 @@ def check_wakers(work):
     check(not own or f"off-CPU: interruptible, woken by program {writer}\n" in text.stdout, "the text has it", text.stdout[:1000])
 
 
+    check_joined(work, own, script.stdout)
+
+
+def check_joined(work, own, samples):
+    """Above the function that waited are those of the waker."""
+    done = subprocess.run([PERCH, "export", "-F", "folded", "--wakers", "-e", "offcpu-time", "-i", os.path.join(work, "wakers.data")],
+                          capture_output=True, text=True, check=False)
+    check(done.returncode == 0 and ("[woken by program];" in done.stdout) == bool(own), "--wakers: the stacks have the waker", done)
+    total = sum(int(line.rpartition(" ")[2]) for line in done.stdout.splitlines())
+    check(total == sum(sample["period"] for sample in map(json.loads, samples.splitlines()) if sample["event"] == "offcpu-time"),
+          "and the same time", done)
+    for line in done.stdout.splitlines():
+        thread, mark, waker = line.partition(";[woken by program];")
+        if mark and "kernel addresses have no symbols" not in done.stderr:
+            check("schedule" in thread and "schedule" not in waker and "wake" in waker, "the waker's functions are above the mark", line)
+    done = subprocess.run([PERCH, "export", "-F", "folded", "--wakers", "-i", os.path.join(work, "data")], capture_output=True, text=True, check=False)
+    check(done.returncode == 0 and "record with --off-cpu=waker" in done.stderr, "without wakers a message says so", done)
+
+
 def check_refusals(work):
     for options, text in ((["--off-cpu", "--overwrite"], "exclude each other"), (["--off-cpu=x"], "use a time such as"),
                           (["--off-cpu=1h"], "use a time such as"), (["--off-cpu", "-a", "-e", "cpu-clock", "-G", "/"], "exclude each other"),

@@ -21,6 +21,7 @@ static int add_record(struct cli_input *input, struct cli_filter *filter,
 		      struct perch_record *record, struct perch_export *to, struct perch_error *err)
 {
 	struct perch_session_sample sample;
+	struct perch_off_cpu off_cpu;
 	int rc, function = CLI_FUNCTION_WANTED;
 
 	if (record->type != PERCH_RECORD_SAMPLE)
@@ -32,6 +33,8 @@ static int add_record(struct cli_input *input, struct cli_filter *filter,
 		return PERCH__NO_MEMORY(err, "for a filter");
 	if (!rc || function != CLI_FUNCTION_WANTED)
 		return 0;
+	if (input->wakers && perch_session_off_cpu(input->session, record, &off_cpu))
+		input->any_wakers |= off_cpu.flags & PERCH_OFF_CPU_WOKEN;
 	cli_input_count_chain(input, record);
 	cli_filter_cut_chain(filter, record);
 	rc = adds_chains(input) ? perch_session_add_chain(input->session, record, &sample, err)
@@ -43,6 +46,7 @@ int cli_export_open(struct cli_input *input, struct cli_filter *filter)
 {
 	int status;
 
+	input->options.wakers = input->wakers;
 	cli_filter_exclude_other(filter, filter->options.parent);
 	status = cli_input_open(input);
 	if (!status && input->options.ignore_callees)
@@ -83,6 +87,9 @@ int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
 		}
 	}
 	cli_progress("reading samples", 1, 1);
+	if (!rc && input->wakers && !input->any_wakers)
+		cli_note(input->command, "no sample of %s has a waker; record with --off-cpu=waker",
+			 input->path);
 	return rc ? CLI_EXIT_FAILURE : 0;
 }
 

@@ -17,7 +17,9 @@ struct cli_input {
 	const char *path;    /* of -i; NULL: standard input if it is a pipe, else perf.data */
 	bool force;	     /* of -f */
 	bool no_debuginfod;
-	int verbose; /* of -v: lists the files that are unverified */
+	bool wakers;	 /* of --wakers */
+	bool any_wakers; /* a sample that was selected has one */
+	int verbose;	 /* of -v: lists the files that are unverified */
 	struct perch_session_options options;
 	struct perch_session *session;
 	/* samples in user space with a call chain, and of them those with at most one caller */

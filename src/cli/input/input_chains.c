@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/kernel/off_cpu_event.h"
 #include "input.h"
 #include "options.h"
 
@@ -19,7 +20,7 @@ uint64_t cli_input_sample_types(const struct cli_input *input)
 	uint64_t sample_type = 0;
 
 	for (size_t i = 0; i < nr; i++)
-		sample_type |= events[i].attr.sample_type;
+		sample_type |= perch__sample_type(&events[i]);
 	return sample_type;
 }
 

@@ -105,46 +105,16 @@ static bool is_string(const uint8_t *bytes, size_t size)
 	return end == size && end > length;
 }
 
-bool script_is_off_cpu(struct perch_off_cpu *off_cpu, const struct script_event *event,
-		       const struct perch_record *record)
-{
-	return event->event->name && !strcmp(event->event->name, PERCH_OFF_CPU_EVENT) &&
-	       !record->parse_info->swapped && perch_off_cpu_decode(off_cpu, &record->sample) &&
-	       off_cpu->intervals;
-}
-
-int script_find_waker(struct script *script, struct script_waker *waker,
-		      const struct perch_off_cpu *off_cpu, const struct perch_record *record)
-{
-	struct perch_sample *sample = &waker->record.sample;
-	size_t nr = off_cpu->waker_nr < CLI_NR(waker->chain) ? (size_t)off_cpu->waker_nr
-							     : CLI_NR(waker->chain);
-
-	waker->record = *record;
-	*sample = (struct perch_sample){ .pid = off_cpu->waker_pid,
-					 .tid = off_cpu->waker_tid,
-					 .time = record->sample.time,
-					 .cpu = record->sample.cpu };
-	/* the raw data is not aligned */
-	if (nr)
-		memcpy(waker->chain, off_cpu->waker_chain, nr * sizeof(waker->chain[0]));
-	sample->callchain.ip = waker->chain;
-	sample->callchain.nr = nr;
-	/* the first entry is the marker of the kernel */
-	sample->ip = nr > 1 ? waker->chain[1] : 0;
-	return perch_session_resolve(script->session, &waker->record, &waker->sample, NULL);
-}
-
 static int put_waker(struct script *script, const struct script_event *event,
 		     const struct perch_off_cpu *off_cpu, const struct perch_record *record)
 {
 	struct perch__output *out = event->out;
-	struct script_waker waker;
+	struct perch_session_sample waker;
 	const char *comm;
 
-	if (script_find_waker(script, &waker, off_cpu, record))
+	if (perch_session_resolve_waker(script->session, record, &waker, NULL) < 0)
 		return -ENOMEM;
-	comm = perch_thread_comm(waker.sample.thread);
+	comm = perch_thread_comm(waker.thread);
 	perch__output_text(out, off_cpu->flags & PERCH_OFF_CPU_WOKEN_BY_INTERRUPT
 					? ", woken by an interrupt of "
 					: ", woken by ");
@@ -152,7 +122,7 @@ static int put_waker(struct script *script, const struct script_event *event,
 	perch__output_bytes(out, " ", 1);
 	perch__output_number(out, off_cpu->waker_tid);
 	if (event->chain && off_cpu->waker_nr)
-		return script_put_chain(script, event, &waker.sample);
+		return script_put_chain(script, event, &waker);
 	perch__output_bytes(out, "\n", 1);
 	return 0;
 }
@@ -163,8 +133,10 @@ int script_put_off_cpu(struct script *script, const struct script_event *event,
 	struct perch__output *out = event->out;
 	struct perch_off_cpu off_cpu;
 
-	if (!script_is_off_cpu(&off_cpu, event, record))
+	if (!perch_session_off_cpu(script->session, record, &off_cpu))
 		return 0;
+	if (!off_cpu.intervals)
+		return 1; /* of perf, which prints no more of it */
 	perch__output_text(out, "\n      off-CPU: ");
 	perch__output_text(out, perch_off_cpu_state_name(off_cpu.state));
 	if (off_cpu.intervals > 1) {

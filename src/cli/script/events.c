@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/kernel/dummy_event.h"
+#include "base/kernel/off_cpu_event.h"
 #include "options.h"
 #include "script.h"
 
@@ -215,8 +216,8 @@ static int set_event(struct script *script, struct script_event *event, int widt
 	const struct perch_attr *attr = &event->event->attr;
 	int rc = set_lines(script, event);
 
-	event->chain = attr->sample_type & PERCH_SAMPLE_CALLCHAIN && !script->no_callchain &&
-		       event->fields & SCRIPT_IP;
+	event->chain = perch__sample_type(event->event) & PERCH_SAMPLE_CALLCHAIN &&
+		       !script->no_callchain && event->fields & SCRIPT_IP;
 	event->branches = is_branch(attr);
 	event->has_calls = perch_session_has_calls(script->session, event->event);
 	event->queued = script_is_queued(event);

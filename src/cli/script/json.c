@@ -346,18 +346,18 @@ static int put_waker(struct script *script, struct perch__json_writer *json,
 		     const struct script_event *event, const struct perch_off_cpu *off_cpu,
 		     const struct perch_record *record)
 {
-	struct script_waker waker;
-	int rc = script_find_waker(script, &waker, off_cpu, record);
+	struct perch_session_sample waker;
+	int rc = 0;
 
-	if (rc)
-		return rc;
+	if (perch_session_resolve_waker(script->session, record, &waker, NULL) < 0)
+		return -ENOMEM;
 	perch__json_put_object(json, "waker");
-	perch__json_put_text(json, "comm", perch_thread_comm(waker.sample.thread));
+	perch__json_put_text(json, "comm", perch_thread_comm(waker.thread));
 	perch__json_put_number(json, "pid", off_cpu->waker_pid);
 	perch__json_put_number(json, "tid", off_cpu->waker_tid);
 	perch__json_put_flag(json, "interrupt", off_cpu->flags & PERCH_OFF_CPU_WOKEN_BY_INTERRUPT);
 	if (event->chain)
-		rc = put_chain(script, json, event, &waker.sample);
+		rc = put_chain(script, json, event, &waker);
 	perch__json_end(json);
 	return rc;
 }
@@ -368,15 +368,17 @@ static int put_bpf_output(struct script *script, struct perch__json_writer *json
 	struct perch_off_cpu off_cpu;
 	int rc = 0;
 
-	if (!script_is_off_cpu(&off_cpu, event, record)) {
+	if (!perch_session_off_cpu(script->session, record, &off_cpu)) {
 		perch__json_key(json, "bpf-output");
 		perch__json_hex_bytes(json, record->sample.raw.data, record->sample.raw.size);
 		return 0;
 	}
 	perch__json_put_object(json, "off-cpu");
 	perch__json_put_text(json, "state", perch_off_cpu_state_name(off_cpu.state));
-	perch__json_put_number(json, "intervals", off_cpu.intervals);
-	perch__json_put_integer(json, "start", off_cpu.start);
+	if (off_cpu.intervals) { /* not of perf */
+		perch__json_put_number(json, "intervals", off_cpu.intervals);
+		perch__json_put_integer(json, "start", off_cpu.start);
+	}
 	perch__json_put_flag(json, "began-before", off_cpu.flags & PERCH_OFF_CPU_BEGAN_BEFORE);
 	perch__json_put_flag(json, "ended", !(off_cpu.flags & PERCH_OFF_CPU_NOT_ENDED));
 	if (off_cpu.flags & PERCH_OFF_CPU_WOKEN)

@@ -230,22 +230,9 @@ void script_put_registers(struct script *script, struct perch__output *out,
 void script_put_data_src(struct script *script, struct perch__output *out, uint64_t data_src);
 void script_put_page_size(struct perch__output *out, uint64_t size);
 void script_put_bpf_output(struct perch__output *out, const struct perch_record *record);
-/* Decodes a sample of off-CPU time. Returns false if it is none, or one of perf, without a state.
- */
-bool script_is_off_cpu(struct perch_off_cpu *off_cpu, const struct script_event *event,
-		       const struct perch_record *record);
 /* Writes how its thread left the CPU, and who woke it. Returns 1; 0 if it is none; or -ENOMEM. */
 int script_put_off_cpu(struct script *script, const struct script_event *event,
 		       const struct perch_record *record);
-/* The waker of a thread, as a sample of it. */
-struct script_waker {
-	struct perch_record record;
-	struct perch_session_sample sample;
-	uint64_t chain[PERCH_MAX_CALL_CHAIN];
-};
-/* Finds the waker. The call chain of the sample before becomes invalid. Returns 0 or -ENOMEM. */
-int script_find_waker(struct script *script, struct script_waker *waker,
-		      const struct perch_off_cpu *off_cpu, const struct perch_record *record);
 /* Writes the branch stack. Returns 0 or -ENOMEM. */
 int script_put_branches(struct script *script, const struct script_event *event,
 			const struct perch_session_sample *sample);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <perch/version.h>
 
+#include "base/kernel/off_cpu_event.h"
 #include "firefox.h"
 
 #define FORMAT_VERSION	     60 /* "preprocessedProfileVersion" */
@@ -179,7 +180,7 @@ static uint64_t interval_of(const struct firefox *firefox)
 	if (attr->freq)
 		return attr->sample_freq ? NS_PER_S / attr->sample_freq : NS_PER_MS;
 	/* a sample of off-CPU time has its own */
-	return perch__export_unit(event)[0] == 'n' && !perch__export_is_off_cpu(event)
+	return perch__export_unit(event)[0] == 'n' && !perch__is_off_cpu(event)
 		       ? attr->sample_period
 		       : NS_PER_MS;
 }

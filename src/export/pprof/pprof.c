@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/kernel/off_cpu_event.h"
 #include "base/no_memory.h"
 #include "pprof.h"
 
@@ -30,7 +31,7 @@ static int put_period(struct pprof *pprof, const struct perch_file_event *event,
 	Perch__Pprof__Profile profile = PERCH__PPROF__PROFILE__INIT;
 	Perch__Pprof__ValueType type = PERCH__PPROF__VALUE_TYPE__INIT;
 
-	if (event->attr.freq || !event->attr.sample_period || perch__export_is_off_cpu(event))
+	if (event->attr.freq || !event->attr.sample_period || perch__is_off_cpu(event))
 		return 0;
 	type.type = perch__pprof_clean_text(pprof, name);
 	type.unit = perch__pprof_text(pprof, perch__export_unit(event));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Columns of the time off the CPU. */
-#include <perch/off_cpu.h>
-
+#include "base/kernel/off_cpu_event.h"
 #include "profile/internal.h"
 
 /* Returns false for a sample of another event. */
@@ -11,9 +10,8 @@ static bool is_off_cpu(const struct sample *sample, struct perch_off_cpu *off_cp
 	const struct perch_file_event *events;
 	uint32_t event = sample->record->event;
 
-	return reader && event < perch_reader_events(reader, &events) && events[event].name &&
-	       !strcmp(events[event].name, PERCH_OFF_CPU_EVENT) &&
-	       !sample->record->parse_info->swapped &&
+	return reader && event < perch_reader_events(reader, &events) &&
+	       perch__is_off_cpu(&events[event]) && !sample->record->parse_info->swapped &&
 	       perch_off_cpu_decode(off_cpu, &sample->record->sample);
 }
 

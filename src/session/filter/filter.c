@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Filters: makes them, and tests records by their thread, CPU, time and fields. */
 #include "base/kernel/dummy_event.h"
+#include "base/kernel/off_cpu_event.h"
 #include "base/reserved.h"
 #include "base/no_memory.h"
 #include "filter.h"
@@ -243,7 +244,7 @@ static int require(const struct perch_filter *filter, uint64_t bit, const char *
 	size_t nr = perch_reader_events(perch_session_reader(filter->session), &events);
 
 	for (size_t i = 0; i < nr; i++) {
-		if (events[i].attr.sample_type & bit || perch__is_dummy(&events[i].attr))
+		if (perch__sample_type(&events[i]) & bit || perch__is_dummy(&events[i].attr))
 			continue;
 		perch_error_set(err, ENODATA, PERCH_ERROR_FORMAT,
 				"the samples of %s have no %s, which cannot be a filter then",
