@@ -142,9 +142,9 @@ int perch__frame_index_find(const struct frame_index *index, uint64_t offset,
 		else
 			high = middle;
 	}
-	at = &index->address[low];
-	if (low == index->nr || at->offset != offset)
+	if (low == index->nr || index->address[low].offset != offset)
 		return -ENOENT;
+	at = &index->address[low];
 	for (uint32_t i = 0; i < at->nr; i++) {
 		const struct stored_frame *from = &index->frame[at->first + i];
 
