@@ -275,8 +275,10 @@ enum perch_recorder_part {
  *
  * If timers (cpu-clock, task-clock, or the one that replaces cycles) would take more than 1000
  * samples per second, it first measures what one costs on this machine, in about 2 ms
- * (perch_machine_sample_cost()). In a virtual machine, a short period can leave no CPU time for
- * anything else: it fails if the samples would take more than half of a CPU.
+ * (perch_machine_sample_cost()). The user's cache directory keeps the result until the next boot
+ * (~/.cache/perch/sample-cost; PERCH_CACHE=off in the environment: it does not). In a virtual
+ * machine, a short period can leave no CPU time for anything else: it fails if the samples would
+ * take more than half of a CPU.
  *
  * @param[out] recorder  the new recorder; NULL after a failure
  * @param events         see perch-events(7)

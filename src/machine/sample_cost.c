@@ -10,6 +10,11 @@
  * out steps in which other interrupts, threads or virtual machines ran: 15 samples of 14 us had a
  * median of 298 us on a machine with a load of 17. A large result is measured again.
  *
+ * Between two looks at the clock the thread reads the head of the ring, in user space, for longer
+ * than a look takes: where the vDSO does not have the clock, each look is a system call, which may
+ * trap to the hypervisor. The timer takes no samples in the kernel, which most users may not
+ * sample, and would take too few.
+ *
  * The kernel itself ends the measurement: it disables the event after SAMPLES samples, also if the
  * thread gets no time to do so. Until then the timer takes at most one CPU, for SAMPLES samples.
  */
@@ -27,7 +32,8 @@
 #define ROUNDS	     3	   /* at most */
 #define CHEAP_NS     25000 /* a tenth of the CPU time at 4000 samples per second */
 #define PERIOD_NS    100000
-#define PREEMPTED_NS 1000000	/* a step in which other threads ran */
+#define PREEMPTED_NS 1000000 /* a step in which other threads ran */
+#define MOST_LOOKS   (1u << 20)
 #define MOST_RUN_NS  30000000	/* the kernel may throttle the timer */
 #define MOST_NS	     1000000000 /* the thread may get little CPU time */
 
@@ -51,15 +57,46 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Each call takes as long as any other. */
+static uint64_t read_head(const struct perch_mmap_page *page, unsigned looks)
+{
+	uint64_t head;
+
+	do
+		head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	while (--looks);
+	return head;
+}
+
+/* The number of looks at the head that take at least twice as long as one at the clock. */
+static unsigned choose_looks(const struct perch_mmap_page *page)
+{
+	uint64_t clock = UINT64_MAX, start, passed;
+	unsigned looks = 16;
+
+	for (int i = 0; i < 5; i++) {
+		start = cpu_ns();
+		passed = cpu_ns() - start;
+		clock = passed < clock ? passed : clock;
+	}
+	for (; looks < MOST_LOOKS; looks *= 2) {
+		start = cpu_ns();
+		read_head(page, looks);
+		passed = cpu_ns() - start;
+		if (passed >= 3 * clock)
+			break;
+	}
+	return looks;
+}
+
 /* A sample lies in the step before or after the look at the head. Returns the number of samples. */
-static size_t take_steps(struct perch_mmap_page *page, uint64_t step[SAMPLES])
+static size_t take_steps(struct perch_mmap_page *page, unsigned looks, uint64_t step[SAMPLES])
 {
 	uint64_t start = cpu_ns(), last = start, before = 0, least = UINT64_MAX, seen = 0, run = 0;
 	size_t nr = 0;
 
 	while (nr < SAMPLES && run < MOST_RUN_NS && last - start < MOST_NS) {
-		uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE),
-			 time = cpu_ns(), passed = time - last;
+		uint64_t head = read_head(page, looks), time = cpu_ns(), passed = time - last;
 
 		run += passed < PREEMPTED_NS ? passed : 0;
 		least = passed < least ? passed : least;
@@ -110,13 +147,13 @@ static size_t ring_size(const struct perch_attr *attr)
 }
 
 /* The stack that samples copy exists. The kernel copies less than 64 KB. */
-static size_t take_steps_below(struct perch_mmap_page *page, uint64_t step[SAMPLES])
+static size_t take_steps_below(struct perch_mmap_page *page, unsigned looks, uint64_t step[SAMPLES])
 {
 	char bytes[UINT16_MAX];
 
 	memset(bytes, 0, sizeof(bytes));
 	__asm__ volatile("" : : "r"(bytes) : "memory");
-	return take_steps(page, step);
+	return take_steps(page, looks, step);
 }
 
 /* Returns ns, or a negative errno. */
@@ -125,6 +162,7 @@ static int64_t measure_cost(const struct perch_attr *attr, const struct perch_sy
 	uint64_t step[SAMPLES];
 	struct perch_mmap_page *page;
 	const size_t size = ring_size(attr);
+	unsigned looks = 0;
 	size_t nr = 0;
 	int fd, error;
 
@@ -133,11 +171,13 @@ static int64_t measure_cost(const struct perch_attr *attr, const struct perch_sy
 		return -errno;
 	page = calls->mmap(calls->context, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	error = page == MAP_FAILED ? errno : 0;
+	if (!error)
+		looks = choose_looks(page);
 	if (!error && calls->ioctl(calls->context, fd, PERCH_IOC_REFRESH, SAMPLES) < 0)
 		error = errno;
 	if (!error)
-		nr = attr->sample_stack_user ? take_steps_below(page, step)
-					     : take_steps(page, step);
+		nr = attr->sample_stack_user ? take_steps_below(page, looks, step)
+					     : take_steps(page, looks, step);
 	if (page != MAP_FAILED)
 		calls->munmap(calls->context, page, size);
 	calls->close(calls->context, fd);

@@ -11,6 +11,7 @@
 #define MEASURED_ABOVE 1000   /* samples per second: below, not even 100 us each are a tenth */
 #define MOST_RATE      100000 /* the kernel sets no timer to less than 10 us */
 #define MOST	       0.5    /* share of a CPU */
+#define TRUSTED	       0.1    /* a larger share by an earlier measurement is measured again */
 #define ADVISED	       0.45   /* the next measurement may be larger than this one */
 
 uint64_t perch__recorder_cpu_ns(void)
@@ -77,6 +78,26 @@ static bool build_attr(struct perch_attr *attr, const struct perch_event *event,
 	return perch_attr_build(attr, &from, &wanted, NULL) >= 0;
 }
 
+static double share_of(const struct perch_recording_cost *cost)
+{
+	return (double)cost->rate * (double)cost->sample_ns / 1e9;
+}
+
+/* An earlier measurement that other programs have disturbed must refuse nothing. */
+static int find_cost(struct perch_machine *machine, const struct perch_attr *attr,
+		     struct perch_recording_cost *cost)
+{
+	int rc;
+
+	cost->sample_ns = perch__recorder_kept_cost(machine, attr);
+	if (cost->sample_ns && share_of(cost) <= TRUSTED)
+		return 0;
+	rc = perch_machine_sample_cost(machine, attr, &cost->sample_ns, NULL);
+	if (rc >= 0)
+		perch__recorder_keep_cost(machine, attr, cost->sample_ns);
+	return rc;
+}
+
 int perch__recorder_check_cost(struct perch_recorder *recorder, const struct perch_events *events,
 			       struct perch_error *err)
 {
@@ -102,10 +123,9 @@ int perch__recorder_check_cost(struct perch_recorder *recorder, const struct per
 			costly = attr;
 	}
 	recorder->timers_only = !others;
-	if (cost->rate <= MEASURED_ABOVE ||
-	    perch_machine_sample_cost(recorder->machine, &costly, &cost->sample_ns, NULL) < 0)
+	if (cost->rate <= MEASURED_ABOVE || find_cost(recorder->machine, &costly, cost) < 0)
 		return 0;
-	share = (double)cost->rate * (double)cost->sample_ns / 1e9;
+	share = share_of(cost);
 	return share > MOST && !recorder->options.any_cost ? refuse(cost, share, err) : 0;
 }
 

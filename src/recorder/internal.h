@@ -11,6 +11,7 @@
  *	    build_ids.c	    the section BUILD_ID
  *	    tracing.c	    the section TRACING_DATA
  *	    cost.c	    what samples and the recorder cost
+ *	      cost_cache.c      the cost of a sample, for the next recording
  *	--- independent of struct perch_recorder ---
  *	workers.c	threads that read rings
  *	thread_cpus.c	which thread reads the rings of which CPUs
@@ -290,6 +291,13 @@ int perch__recorder_write_first_features(const struct perch_recorder *recorder,
 					 struct perch_writer *writer, struct perch_error *err);
 /* The others; to a file, all. */
 int perch__recorder_write_features(const struct perch_recorder *recorder, struct perch_error *err);
+
+/* ---- cost_cache.c ---- */
+
+/* Returns what a sample with the contents of the attr costs, in ns. 0: not known since the boot. */
+uint64_t perch__recorder_kept_cost(struct perch_machine *machine, const struct perch_attr *attr);
+void perch__recorder_keep_cost(struct perch_machine *machine, const struct perch_attr *attr,
+			       uint64_t ns);
 
 /* ---- cost.c ---- */
 

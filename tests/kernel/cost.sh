@@ -70,6 +70,37 @@ report $? "the file has what samples cost"
 record -v -F 4000 -e cpu-clock -- sh -c "$burn" && grep -q 'sampling took [0-9.]* s of [0-9.]* s of CPU time: [0-9]* samples of [0-9]* us' out &&
 	grep -q 'the recorder itself took' out
 report $? "-v prints the measured cost"
+mkdir cache
+kept() {
+	PERCH_CACHE=1 XDG_CACHE_HOME=$dir/cache record -v -N -F 4000 -e cpu-clock "$@" -- sh -c "$burn" && grep -q 'sampling took' out
+}
+cost() { # in the message
+	sed -n 's/.* samples of \([0-9]*\) us.*/\1/p' out
+}
+file=cache/perch/sample-cost
+pretend() { # a sample of 1 ns, which there is nowhere, in the file
+	rm -f $file && kept && printf '%s' "$1" | xxd -r -p | dd of=$file bs=1 seek=264 conv=notrunc 2> /dev/null
+}
+one=0100000000000000
+[ "$(printf '\1\0' | od -An -td2 | tr -d ' ')" = 1 ] || one=0000000000000001
+if type xxd > /dev/null 2>&1; then
+	pretend $one && [ "$(stat -c %a $file)" = 600 ] && kept && [ "$(cost)" -eq 0 ]
+	report $? "the cost of a sample is kept for the next recording"
+	# another boot, damaged bytes, other sizes, a file that others can read, another file
+	for damage in "printf X | dd of=$file conv=notrunc" "printf XXXXXXXX | dd of=$file bs=1 seek=264 conv=notrunc" "truncate -s 5 $file" \
+		"truncate -s 1M $file" "chmod 644 $file" "ln -sf /dev/zero $file"; do
+		pretend $one && eval "$damage" 2> /dev/null
+		kept && [ "$(cost)" -gt 0 ] || break
+		damage=
+	done
+	[ -z "$damage" ]
+	report $? "a file of another boot, or a damaged one, is not used${damage:+ ($damage)}"
+fi
+rm -rf cache
+SAMPLE_NS=100000 kept && SAMPLE_NS=0 kept && [ "$(cost)" -lt 90 ]
+report $? "a large cost is measured again"
+SLOW_CLOCK=1 record -v -F 4000 -e cpu-clock -- sh -c "$burn" && grep -q 'sampling took' out
+report $? "the cost is known where each look at the clock takes long in the kernel"
 if type perf > /dev/null 2>&1 && record -F 4000 -e cpu-clock -- sh -c "$burn"; then
 	samples=$("$perch" report --stats -i a.data 2> /dev/null | awk '$1 == "SAMPLE" { print $3; exit }')
 	perf report --header-only -i a.data > out 2>&1 && ! grep -qi 'invalid\|unknown\|error' out &&
