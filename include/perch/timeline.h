@@ -14,6 +14,7 @@
  * | sched:sched_waking, or sched:sched_wakeup | from when a thread was runnable, and who woke it |
  * | sched:sched_wakeup_new | when a new thread became runnable |
  * | sched:sched_migrate_task | migrations; without it, a switch shows them |
+ * | sched:sched_stat_runtime | the time that the scheduler has counted |
  * | FORK, EXIT, COMM; sched:sched_process_fork, _exit | threads begin, end, have names |
  *
  *	static int print(void *context, const struct perch_timeline_interval *interval)
@@ -96,19 +97,23 @@ enum perch_timeline_flag {
 	PERCH_TIMELINE_WOKEN_EARLY = 1 << 4,
 	/** PREEMPTED: the kernel took the CPU away; without it, it may have given it up. */
 	PERCH_TIMELINE_INVOLUNTARY = 1 << 5,
+	/** WAKEUP: the thread was runnable already, so it has no effect. */
+	PERCH_TIMELINE_REPEATED = 1 << 6,
 };
 
 /** A thread. Idle threads have tid 0, one for each CPU. */
 struct perch_timeline_thread {
 	uint32_t tid;
-	uint32_t pid; /**< process; 0 if unknown, and of an idle thread */
+	uint32_t pid;	     /**< process; 0 if unknown, and of an idle thread */
+	uint32_t parent_pid; /**< process of the thread that created it; UINT32_MAX if unknown */
 	/** Number of the thread, for tables of the caller: two threads that live at the same time
 	 * have different ones. It is below perch_timeline_stats.most_threads, and another thread
 	 * may have it after the edge PERCH_TIMELINE_END. */
 	uint32_t index;
 	int32_t priority; /**< as tracepoints show it: below 100 are real-time; -1 if unknown */
 	uint32_t cpu;	  /**< where it runs or ran last; UINT32_MAX if unknown */
-	char name[16];	  /**< NUL-terminated, untrusted; "" if unknown */
+	char name[32];	  /**< NUL-terminated, untrusted; "" if unknown. Workers have long ones. */
+	uint32_t unused;
 	uint64_t reserved[2];
 };
 
@@ -123,11 +128,13 @@ struct perch_timeline_interval {
 	uint32_t cpu;	 /**< RUNNING: the CPU; WOKEN: where it will run; others: where it ran last;
 			  * UINT32_MAX if unknown */
 	uint32_t letter; /**< state as the kernel prints it: 'S', 'D'...; 'R'; 0 if unknown */
-	uint32_t waker_pid; /**< WOKEN: process of the waker; 0 if unknown */
-	uint32_t waker_tid; /**< WOKEN: who woke it; UINT32_MAX if unknown, 0 is an idle CPU */
-	uint32_t waker_cpu; /**< WOKEN: CPU of the waker */
-	uint32_t next_tid;  /**< RUNNING: who ran next on the CPU; UINT32_MAX if unknown */
-	uint64_t reserved[4];
+	uint32_t waker_pid;   /**< WOKEN: process of the waker; 0 if unknown */
+	uint32_t waker_tid;   /**< WOKEN: who woke it; UINT32_MAX if unknown, 0 is an idle CPU */
+	uint32_t waker_cpu;   /**< WOKEN: CPU of the waker */
+	uint32_t next_tid;    /**< RUNNING: who ran next on the CPU; UINT32_MAX if unknown */
+	uint32_t next_letter; /**< RUNNING: .letter of what follows; 0 if unknown */
+	uint32_t unused;
+	uint64_t reserved[3];
 };
 
 /** What happened at one time. */
@@ -135,10 +142,12 @@ enum perch_timeline_event {
 	PERCH_TIMELINE_WAKEUP, /**< .other made .thread runnable */
 	/** .thread was moved from .from_cpu to .cpu */
 	PERCH_TIMELINE_MIGRATION,
-	PERCH_TIMELINE_FORK, /**< .other created .thread */
-	PERCH_TIMELINE_NAME, /**< .thread has another name, by execve(2) or prctl(2) */
-	PERCH_TIMELINE_EXIT, /**< .thread ends; it may still run */
-	/** The last interval of .thread was delivered: it has ended and is discarded. */
+	PERCH_TIMELINE_FORK,	/**< .other created .thread */
+	PERCH_TIMELINE_NAME,	/**< .thread has another name, by execve(2) or prctl(2) */
+	PERCH_TIMELINE_EXIT,	/**< .thread ends; it may still run */
+	PERCH_TIMELINE_RUNTIME, /**< the scheduler has counted that .thread ran for .ns */
+	/** The last interval of .thread was delivered: it has ended and is discarded. With
+	 * PERCH_TIMELINE_UNFINISHED its end was not recorded. */
 	PERCH_TIMELINE_END,
 	PERCH_TIMELINE_EVENTS, /**< number of events */
 };
@@ -155,8 +164,10 @@ struct perch_timeline_edge {
 	uint32_t other_pid; /**< process of the waker or parent; 0 if unknown */
 	uint32_t other_tid; /**< the waker or parent; UINT32_MAX if unknown */
 	uint32_t flags; /**< PERCH_TIMELINE_BY_INTERRUPT; PERCH_TIMELINE_WOKEN_EARLY: WAKEUP of a
-			 * thread that is running, which may have no effect */
-	uint64_t reserved[4];
+			 * thread that is running, which may have no effect;
+			 * PERCH_TIMELINE_REPEATED */
+	uint64_t ns;	/**< RUNTIME */
+	uint64_t reserved[3];
 };
 
 /** What a timeline has seen. */

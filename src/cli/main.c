@@ -34,6 +34,7 @@ static const struct subcommand {
 	{ &cli_top_usage, perch_cmd_top },
 	{ &cli_annotate_usage, perch_cmd_annotate },
 	{ &cli_script_usage, perch_cmd_script },
+	{ &cli_sched_usage, perch_cmd_sched },
 	{ &cli_diff_usage, perch_cmd_diff },
 	{ &cli_lock_usage, perch_cmd_lock },
 	{ &cli_flamegraph_usage, perch_cmd_flamegraph },

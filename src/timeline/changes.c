@@ -22,15 +22,31 @@ static struct timeline_thread *get_thread(struct perch_timeline *timeline,
 	return perch__timeline_thread(timeline, change->tid, change->pid, change->cpu);
 }
 
-static void set_name(struct timeline_thread *thread, const struct timeline_change *change)
+static void set_name(struct timeline_thread *thread, const char *name, size_t length)
 {
+	size_t most = sizeof(thread->thread.name) - 1;
+
+	length = length < most ? length : most;
+	memset(thread->thread.name, 0, sizeof(thread->thread.name));
+	memcpy(thread->thread.name, name, length);
+}
+
+/*
+ * Tracepoints have the first part of a worker's name ("kworker/0:1" of "kworker/0:1-events"), and
+ * another name only if the record of a change was lost.
+ */
+static void see_name(struct timeline_thread *thread, const struct timeline_change *change)
+{
+	const char *name = thread->thread.name;
 	size_t most = sizeof(thread->thread.name) - 1;
 	size_t length = change->name_length < most ? change->name_length : most;
 
-	if (!change->name)
+	if (!change->name || (!strncmp(name, change->name, length) && !name[length]))
 		return;
-	memset(thread->thread.name, 0, sizeof(thread->thread.name));
-	memcpy(thread->thread.name, change->name, length);
+	if (length < most && !memcmp(name, change->name, length) &&
+	    (name[length] == '-' || name[length] == '+') && !memcmp(name, "kworker/", 8))
+		return;
+	set_name(thread, change->name, length);
 }
 
 /* What the thread did before its first record. */
@@ -112,7 +128,7 @@ void perch__timeline_out(struct perch_timeline *timeline, const struct timeline_
 	if (!thread->seen || thread->state != PERCH_TIMELINE_RUNNING ||
 	    (change->cpu != TIMELINE_UNKNOWN && thread->thread.cpu != change->cpu))
 		come_unseen(timeline, thread, change);
-	set_name(thread, change);
+	see_name(thread, change);
 	if (change->priority >= 0)
 		thread->thread.priority = change->priority;
 	cpu = perch__timeline_find(&timeline->threads, 0, change->cpu);
@@ -120,7 +136,7 @@ void perch__timeline_out(struct perch_timeline *timeline, const struct timeline_
 		cpu->current = TIMELINE_UNKNOWN;
 		cpu->switched = change->time;
 	}
-	perch__timeline_deliver(timeline, thread, change->time, change->other_tid);
+	perch__timeline_deliver(timeline, thread, change->time, change);
 	thread->state = (uint8_t)change->state;
 	thread->letter = change->letter;
 	thread->flags = change->flags;
@@ -170,7 +186,6 @@ void perch__timeline_in(struct perch_timeline *timeline, const struct timeline_c
 	come(timeline, thread, change);
 	thread->early = false;
 	set_cpu(thread, change->cpu);
-	set_name(thread, change);
 	if (change->priority >= 0)
 		thread->thread.priority = change->priority;
 	cpu = perch__timeline_find(&timeline->threads, 0, change->cpu);
@@ -202,24 +217,25 @@ void perch__timeline_wake(struct perch_timeline *timeline, const struct timeline
 	struct timeline_thread *thread = get_thread(timeline, change);
 	struct timeline_change edge = *change;
 
-	/* a thread that wakes itself runs */
-	if (!thread || !change->tid || change->tid == change->other_tid)
+	if (!thread || !change->tid)
 		return;
 	if (!thread->seen)
 		see(timeline, thread, PERCH_TIMELINE_UNKNOWN);
-	set_name(thread, change);
-	if (thread->state == PERCH_TIMELINE_RUNNING) {
+	see_name(thread, change);
+	/* a thread that wakes itself runs */
+	if (change->tid == change->other_tid || thread->state == PERCH_TIMELINE_WOKEN ||
+	    thread->state == PERCH_TIMELINE_PREEMPTED) {
+		edge.flags |= PERCH_TIMELINE_REPEATED;
+	} else if (thread->state == PERCH_TIMELINE_RUNNING) {
 		thread->early = true;
 		edge.flags |= PERCH_TIMELINE_WOKEN_EARLY;
-	} else if (thread->state == PERCH_TIMELINE_WOKEN ||
-		   thread->state == PERCH_TIMELINE_PREEMPTED) {
-		return;
+		set_waker(thread, change);
 	} else {
 		perch__timeline_begin(timeline, thread, PERCH_TIMELINE_WOKEN, change->time);
 		if (change->to_cpu != TIMELINE_UNKNOWN)
 			set_cpu(thread, change->to_cpu);
+		set_waker(thread, change);
 	}
-	set_waker(thread, change);
 	perch__timeline_edge(timeline, thread, PERCH_TIMELINE_WAKEUP, &edge);
 }
 
@@ -273,6 +289,7 @@ void perch__timeline_fork(struct perch_timeline *timeline, const struct timeline
 		return;
 	perch__timeline_begin(timeline, thread, PERCH_TIMELINE_NEW, change->time);
 	parent = perch__timeline_find(&timeline->threads, change->other_tid, TIMELINE_UNKNOWN);
+	thread->thread.parent_pid = change->other_pid;
 	if (parent)
 		memcpy(thread->thread.name, parent->thread.name, sizeof(parent->thread.name));
 	set_cpu(thread, change->cpu);
@@ -303,8 +320,24 @@ void perch__timeline_name(struct perch_timeline *timeline, const struct timeline
 
 	if (!thread)
 		return;
-	set_name(thread, change);
+	set_name(thread, change->name, change->name_length);
 	/* time 0: the recorder has found it in /proc */
 	if (change->time)
 		perch__timeline_edge(timeline, thread, PERCH_TIMELINE_NAME, change);
+}
+
+void perch__timeline_see_name(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *thread = change->tid ? get_thread(timeline, change) : NULL;
+
+	if (thread)
+		see_name(thread, change);
+}
+
+void perch__timeline_runtime(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *thread = change->tid ? get_thread(timeline, change) : NULL;
+
+	if (thread)
+		perch__timeline_edge(timeline, thread, PERCH_TIMELINE_RUNTIME, change);
 }

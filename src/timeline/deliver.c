@@ -34,7 +34,7 @@ static void call_interval(struct perch_timeline *timeline,
 }
 
 void perch__timeline_deliver(struct perch_timeline *timeline, struct timeline_thread *thread,
-			     uint64_t time, uint32_t next_tid)
+			     uint64_t time, const struct timeline_change *out)
 {
 	struct perch_timeline_interval interval = {
 		.thread = &thread->thread,
@@ -46,7 +46,8 @@ void perch__timeline_deliver(struct perch_timeline *timeline, struct timeline_th
 		.letter = (uint8_t)thread->letter,
 		.waker_tid = UINT32_MAX,
 		.waker_cpu = UINT32_MAX,
-		.next_tid = next_tid,
+		.next_tid = out ? out->other_tid : UINT32_MAX,
+		.next_letter = out ? (uint8_t)out->letter : 0,
 	};
 
 	if (time < thread->start) {
@@ -76,7 +77,7 @@ void perch__timeline_begin(struct perch_timeline *timeline, struct timeline_thre
 			   enum perch_timeline_state state, uint64_t time)
 {
 	if (has_interval(thread))
-		perch__timeline_deliver(timeline, thread, time, UINT32_MAX);
+		perch__timeline_deliver(timeline, thread, time, NULL);
 	else
 		thread->start = time;
 	thread->seen = true;
@@ -94,7 +95,8 @@ void perch__timeline_edge(struct perch_timeline *timeline, const struct timeline
 						  .from_cpu = change->cpu,
 						  .other_pid = change->other_pid,
 						  .other_tid = change->other_tid,
-						  .flags = change->flags };
+						  .flags = change->flags,
+						  .ns = change->ns };
 	int rc;
 
 	if (!timeline->options.edge)
@@ -110,10 +112,11 @@ void perch__timeline_end_thread(struct perch_timeline *timeline, struct timeline
 	const struct timeline_change end = { .time = time,
 					     .cpu = thread->thread.cpu,
 					     .to_cpu = TIMELINE_UNKNOWN,
+					     .flags = thread->flags & PERCH_TIMELINE_UNFINISHED,
 					     .other_tid = UINT32_MAX };
 
 	if (has_interval(thread))
-		perch__timeline_deliver(timeline, thread, time, UINT32_MAX);
+		perch__timeline_deliver(timeline, thread, time, NULL);
 	perch__timeline_edge(timeline, thread, PERCH_TIMELINE_END, &end);
 	perch__timeline_remove(&timeline->threads, thread);
 }

@@ -135,6 +135,7 @@ struct timeline_change {
 	uint32_t flags;
 	uint32_t to_cpu;
 	int32_t priority;
+	uint64_t ns;
 	enum perch_timeline_state state;
 	char letter;
 	bool last;	  /* exit: nothing of the thread is recorded after it */
@@ -154,9 +155,10 @@ void perch__timeline_take_sample(struct perch_timeline *timeline,
 /* Ends what the thread does, and lets it do something else. */
 void perch__timeline_begin(struct perch_timeline *timeline, struct timeline_thread *thread,
 			   enum perch_timeline_state state, uint64_t time);
-/* Delivers the interval up to a time, which becomes the start of the next one. */
+/* Delivers the interval up to a time, which becomes the start of the next one. out: the switch that
+ * ends it; NULL: none. */
 void perch__timeline_deliver(struct perch_timeline *timeline, struct timeline_thread *thread,
-			     uint64_t time, uint32_t next_tid);
+			     uint64_t time, const struct timeline_change *out);
 void perch__timeline_edge(struct perch_timeline *timeline, const struct timeline_thread *thread,
 			  enum perch_timeline_event event, const struct timeline_change *change);
 /* Delivers the last interval and discards the thread. */
@@ -179,6 +181,11 @@ void perch__timeline_wake_new(struct perch_timeline *timeline,
 void perch__timeline_migrate(struct perch_timeline *timeline, const struct timeline_change *change);
 void perch__timeline_fork(struct perch_timeline *timeline, const struct timeline_change *change);
 void perch__timeline_exit(struct perch_timeline *timeline, const struct timeline_change *change);
+/* The thread has another name by a record. */
 void perch__timeline_name(struct perch_timeline *timeline, const struct timeline_change *change);
+/* The name of a thread in a tracepoint, which may be shorter than that of its record. */
+void perch__timeline_see_name(struct perch_timeline *timeline,
+			      const struct timeline_change *change);
+void perch__timeline_runtime(struct perch_timeline *timeline, const struct timeline_change *change);
 
 #endif

@@ -54,6 +54,7 @@ int perch__timeline_get(struct timeline_threads *threads, uint32_t tid, uint32_t
 	**thread = (struct timeline_thread){
 		.thread = { .tid = tid,
 			    .index = index,
+			    .parent_pid = UINT32_MAX,
 			    .priority = -1,
 			    .cpu = tid ? TIMELINE_UNKNOWN : cpu },
 		.live = true,

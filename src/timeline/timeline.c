@@ -127,6 +127,7 @@ static void take_switch(struct perch_timeline *timeline, const struct perch_reco
 static void take_task(struct perch_timeline *timeline, const struct perch_record *record)
 {
 	struct timeline_change change = change_of(record);
+	struct timeline_thread *thread = NULL;
 
 	change.pid = record->task.pid;
 	change.tid = record->task.tid;
@@ -137,7 +138,9 @@ static void take_task(struct perch_timeline *timeline, const struct perch_record
 		if (change.time)
 			perch__timeline_fork(timeline, &change);
 		else if (change.tid)
-			perch__timeline_thread(timeline, change.tid, change.pid, 0);
+			thread = perch__timeline_thread(timeline, change.tid, change.pid, 0);
+		if (thread)
+			thread->thread.parent_pid = record->task.ppid;
 		return;
 	}
 	change.last = timeline->options.some_threads;

@@ -109,12 +109,14 @@ static void take_switch(struct perch_timeline *timeline, const struct timeline_e
 		change.pid = record->sample_id.pid;
 	change.priority = (int32_t)number_of(event, record, PREV_PRIO, -1);
 	name_of(event, record, PREV_COMM, &change);
+	next.tid = change.other_tid;
+	name_of(event, record, NEXT_COMM, &next);
+	if (!timeline->options.some_threads)
+		perch__timeline_see_name(timeline, &next);
 	perch__timeline_out(timeline, &change);
 	if (timeline->options.some_threads)
 		return;
-	next.tid = change.other_tid;
 	next.priority = (int32_t)number_of(event, record, NEXT_PRIO, -1);
-	name_of(event, record, NEXT_COMM, &next);
 	perch__timeline_in(timeline, &next);
 }
 
@@ -183,6 +185,21 @@ static void take_migrate(struct perch_timeline *timeline, const struct timeline_
 }
 
 enum {
+	RUNTIME_PID,
+	RUNTIME_NS,
+};
+
+static void take_runtime(struct perch_timeline *timeline, const struct timeline_event *event,
+			 const struct perch_record *record)
+{
+	struct timeline_change change = change_of(record);
+
+	change.tid = id_of(event, record, RUNTIME_PID);
+	change.ns = (uint64_t)number_of(event, record, RUNTIME_NS, 0);
+	perch__timeline_runtime(timeline, &change);
+}
+
+enum {
 	FORK_PARENT,
 	FORK_CHILD,
 };
@@ -239,6 +256,7 @@ static const struct timeline_tracepoint tracepoints[] = {
 	  take_migrate,
 	  3,
 	  { "pid", "orig_cpu", "dest_cpu" } },
+	{ "sched", "sched_stat_runtime", 0, take_runtime, 2, { "pid", "runtime" } },
 	{ "sched", "sched_process_fork", 0, take_fork, 2, { "parent_pid", "child_pid" } },
 	{ "sched", "sched_process_exit", 0, take_exit, 1, { "pid" } },
 };

@@ -31,7 +31,7 @@ OTHERS = {
     "annotate": "--skip-empty",
     "list": "--raw-dump --unit -o --output",
 }
-COMMANDS_OF_PERF = ("bench c2c check daemon data ftrace inject iostat kallsyms kmem kvm kwork mem probe sched test timechart trace")
+COMMANDS_OF_PERF = ("bench c2c check daemon data ftrace inject iostat kallsyms kmem kvm kwork mem probe test timechart trace")
 
 
 def words_of(text):

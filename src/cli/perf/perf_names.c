@@ -30,8 +30,6 @@ static const struct {
 	  "'perch record -d -W' records memory accesses, 'perch report --mem-mode' shows them" },
 	{ "probe",
 	  "a probe is an event (perch record -e uprobe:libc:malloc), see perch-events(7)" },
-	{ "sched",
-	  "'perch record -e sched:*' records its tracepoints, 'perch script' prints them" },
 	{ "test", "'perch doctor' checks what works on this machine" },
 	{ "timechart",
 	  "'perch record -a --switch-events' and 'perch export --format firefox' show CPUs and threads by time" },

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads a recording into a timeline. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched.h"
+#include "shared_options.h"
+
+#define READING(member) CLI_SETS(struct sched_reading, member)
+
+const struct cli_option sched_read_options[] = {
+	CLI_ROW(.table = cli_input_options, .at = offsetof(struct sched_reading, input)),
+	CLI_ROW(.letter = 'v', .name = "verbose", READING(input.verbose),
+		.help = "print also what is missing in the recording"),
+	CLI_ROW(.letter = 'j', .name = "json", READING(json), .help = "print JSON"),
+	CLI_ROW(.letter = 'x', .name = "field-separator", .argument = "SEPARATOR",
+		READING(separator), .help = "print fields with this separator, for programs"),
+	CLI_ROW(.table = cli_refused_dump_option),
+	CLI_ROW(.table = cli_no_pager_option),
+	{ 0 },
+};
+
+const struct cli_option sched_filter_options[] = {
+	CLI_ROW(.name = "comms", .argument = "NAMES", READING(comms),
+		.help = "only threads with these names"),
+	CLI_ROW(.letter = 't', .name = "tid", .argument = "IDS", READING(tids),
+		.help = "only these threads"),
+	CLI_ROW(.name = "time", .argument = "TIMES", READING(filter.options.time),
+		.help = "only what ends in START,STOP or 10%-20%"),
+	{ 0 },
+};
+
+/* ---- names ---- */
+
+void sched_put_name(char *name, size_t size, const struct perch_timeline_thread *thread)
+{
+	if (!thread->tid)
+		snprintf(name, size, "<idle>");
+	else if (thread->name[0])
+		perch_clean_text(thread->name, name, size);
+	else
+		snprintf(name, size, ":%" PRIu32, thread->tid);
+}
+
+void sched_put_task(char task[SCHED_TASK_BYTES], const struct perch_timeline_thread *thread)
+{
+	size_t length;
+
+	sched_put_name(task, SCHED_NAME_BYTES, thread);
+	length = strlen(task);
+	if (thread->tid && thread->pid && thread->pid != thread->tid)
+		snprintf(task + length, SCHED_TASK_BYTES - length, "[%" PRIu32 "/%" PRIu32 "]",
+			 thread->tid, thread->pid);
+	else if (thread->tid)
+		snprintf(task + length, SCHED_TASK_BYTES - length, "[%" PRIu32 "]", thread->tid);
+}
+
+void sched_printf(struct sched_reading *reading, const char *format, ...)
+{
+	char *at = perch__output_reserve(&reading->out, 4096);
+	va_list list;
+	int length;
+
+	va_start(list, format);
+	length = vsnprintf(at, 4096, format, list);
+	va_end(list);
+	if (length > 0)
+		perch__output_end(&reading->out, at + (length < 4096 ? length : 4095));
+}
+
+/* ---- the recording ---- */
+
+static int add_events(struct sched_reading *reading)
+{
+	struct perch_session *session = reading->input.session;
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(session), &events);
+	const struct perch_tracepoint_format *format;
+	struct perch_error err;
+
+	for (size_t i = 0; i < nr && i <= UINT16_MAX; i++) {
+		if (events[i].attr.type != PERCH_TYPE_TRACEPOINT ||
+		    perch_session_format(session, &events[i], &format, NULL))
+			continue;
+		if (perch_timeline_add_event(reading->timeline, (uint16_t)i, format, &err) < 0)
+			return cli_error(reading->input.command, &err);
+		if (strcmp(perch_tracepoint_format_system(format), "sched"))
+			continue;
+		reading->has_switches |=
+			!strcmp(perch_tracepoint_format_name(format), "sched_switch");
+		reading->has_runtimes |=
+			!strcmp(perch_tracepoint_format_name(format), "sched_stat_runtime");
+	}
+	return 0;
+}
+
+static int refuse_file(const struct sched_reading *reading)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(reading->input.session), &events);
+
+	for (size_t i = 0; i < nr; i++)
+		if (events[i].attr.context_switch)
+			return 0;
+	fprintf(stderr,
+		"perch %s: %s has no switches of threads. Record them first: perch sched record, "
+		"or perch record --switch-events\n",
+		reading->input.command, reading->input.path);
+	return CLI_EXIT_FAILURE;
+}
+
+/* Of the header, as "nrcpus online : N" prints it. A pipe may not have it. */
+static uint32_t count_cpus(const struct sched_reading *reading)
+{
+	struct perch_reader *reader = perch_session_reader(reading->input.session);
+	const void *data;
+	uint32_t nr = 0;
+	size_t size;
+
+	if (!perch_reader_feature(reader, PERCH_FEATURE_NRCPUS, &data, &size) &&
+	    size >= sizeof(nr)) {
+		memcpy(&nr, data, sizeof(nr));
+		if (perch_reader_byte_order(reader) != PERCH_BYTES_NATIVE)
+			nr = __builtin_bswap32(nr);
+	}
+	return nr && nr <= SCHED_MAX_CPUS ? nr : 1;
+}
+
+int sched_open(struct sched_reading *reading)
+{
+	struct perch_error err;
+	int status;
+
+	reading->input.options.keep_stacks = true;
+	status = cli_input_open(&reading->input);
+	if (status)
+		return status;
+	status = cli_filter_open(&reading->filter, &reading->input);
+	if (status)
+		return status;
+	if (perch_timeline_new(&reading->timeline, &reading->options, &err))
+		return cli_error(reading->input.command, &err);
+	status = add_events(reading);
+	if (!status && !reading->has_switches)
+		status = refuse_file(reading);
+	if (!status && perch__output_open(&reading->out, stdout))
+		status = cli_no_memory(reading->input.command);
+	reading->writer.out = &reading->out;
+	reading->nr_cpus = count_cpus(reading);
+	return status;
+}
+
+/* True if a list of numbers or names, with commas, has one. list: NULL is all. */
+static bool list_has(const char *list, uint32_t id, const char *name)
+{
+	size_t length;
+
+	for (; list; list = list[length] ? list + length + 1 : NULL) {
+		length = strcspn(list, ",");
+		if (name ? strlen(name) == length && !strncmp(list, name, length)
+			 : strtoul(list, NULL, 10) == id)
+			return true;
+		if (!list[length])
+			return false;
+	}
+	return true;
+}
+
+bool sched_is_wanted(struct sched_reading *reading, const struct perch_timeline_thread *thread)
+{
+	if (reading->wanted < 0)
+		reading->wanted = cli_filter_match(&reading->filter, &reading->record) > 0;
+	return reading->wanted && list_has(reading->tids, thread->tid, NULL) &&
+	       list_has(reading->pids, thread->pid, NULL) &&
+	       list_has(reading->comms, 0, thread->name);
+}
+
+static void note_times(struct sched_reading *reading)
+{
+	const struct perch_sample_id *at = &reading->record.sample_id;
+
+	if (reading->record.type != PERCH_RECORD_SAMPLE)
+		return;
+	if (reading->max_cpu < at->cpu && at->cpu < 4096)
+		reading->max_cpu = at->cpu;
+	if (!reading->first)
+		reading->first = at->time;
+	reading->last = at->time;
+}
+
+int sched_read(struct sched_reading *reading)
+{
+	struct perch_error err;
+	int rc;
+
+	while ((rc = cli_input_next(&reading->input, &reading->record)) > 0 &&
+	       !reading->out.error) {
+		reading->wanted = -1;
+		note_times(reading);
+		rc = perch_timeline_feed(reading->timeline, &reading->record, &err);
+		if (rc)
+			return cli_error(reading->input.command, &err);
+		if (reading->take_record)
+			reading->take_record(reading->options.context, &reading->record);
+	}
+	/* what ends with the file is in no record */
+	reading->wanted = !cli_filter_is_given(&reading->filter);
+	perch_timeline_finish(reading->timeline, 0);
+	return rc < 0 ? CLI_EXIT_FAILURE : 0;
+}
+
+/* ---- notes ---- */
+
+int sched_finish(struct sched_reading *reading, int status)
+{
+	const char *command = reading->input.command;
+	struct perch_timeline_stats stats;
+
+	perch__output_flush(&reading->out);
+	if (cli_check_stdout(command, reading->out.error))
+		return CLI_EXIT_FAILURE;
+	cli_input_print_notes(&reading->input);
+	perch_timeline_get_stats(reading->timeline, &stats);
+	if (stats.uncertain)
+		cli_note(command,
+			 "%" PRIu64 " of %" PRIu64
+			 " intervals may be wrong (%.3f ms): records were lost or are missing",
+			 stats.uncertain, stats.intervals, (double)stats.uncertain_ns / 1e6);
+	if (reading->input.verbose && (stats.missing_switches || stats.missing_wakeups))
+		cli_note(command,
+			 "missing are %" PRIu64 " switches and %" PRIu64
+			 " wakeups of threads that ran again",
+			 stats.missing_switches, stats.missing_wakeups);
+	if (stats.backwards)
+		cli_note(command, "the time went backwards in %" PRIu64 " records",
+			 stats.backwards);
+	if (stats.left_out)
+		cli_note(command, "%" PRIu64 " records of further threads are left out",
+			 stats.left_out);
+	cli_filter_print_notes(&reading->filter, &reading->input);
+	return status;
+}
+
+void sched_close(struct sched_reading *reading)
+{
+	perch_timeline_free(reading->timeline);
+	perch__output_close(&reading->out);
+	cli_filter_close(&reading->filter);
+	cli_input_close(&reading->input);
+}

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch sched and perf sched print the same numbers of the same recording, made by either: the runs, waits and delays of timehist, and
+the delays of latency. Where the versions of perf differ, perch has what one of them has: perf 6.1 reads prev_state wrongly, so it has
+no delays of preempted threads. Lines of perch that may be wrong have a question mark, and are counted apart."""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import cases
+import peer
+
+PERCH = os.environ.get("PERCH", "perch")
+PERFS = [perf for perf in (os.environ.get("PERF", "perf"), os.environ.get("NEWEST_PERF", "newest-perf")) if shutil.which(perf)]
+# the last one reads prev_state wrongly
+VERSION = subprocess.run([PERFS[-1], "--version"], capture_output=True, text=True, check=False).stdout if PERFS else ""
+OLD = [int(number) for number in re.findall(r"\d+", VERSION)[:2]] < [6, 9]
+WORKLOAD = ["sh", "-c", "for i in 1 2 3 4 5 6; do (sleep 0.01; ls -R /etc >/dev/null 2>&1) & (seq 20000 | sort -n >/dev/null) & done; wait"]
+
+
+def run(*words):
+    return peer.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+
+
+def lines_of(command, file, *options):
+    """Of timehist: by time and CPU, the texts of wait, delay and run, and whether the line may be wrong."""
+    result = run(command, "sched", "timehist", "-i", file, *options)
+    lines = {}
+    for match in re.finditer(r"^ *(\d+\.\d+) \[(\d+)\] .*? +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+)(\??) *$", result.stdout, re.M):
+        time, cpu, wait, delay, ran, doubt = match.groups()
+        lines[time, int(cpu)] = (wait, delay, ran, doubt)
+    return lines
+
+
+def compare_timehist(file, name):
+    mine = lines_of(PERCH, file)
+    theirs = [lines_of(perf, file) for perf in PERFS]
+    certain = {key: line for key, line in mine.items() if not line[3]}
+    cases.check(len(mine) > 50 and len(certain) > len(mine) * 0.7, f"{name}: most of the {len(mine)} lines are certain: {len(certain)}")
+    for perf, lines in zip(PERFS, theirs):
+        if not lines:
+            print(f"skipped: {os.path.basename(perf)} does not read {name}")
+            continue
+        missing = [key for key in lines if key not in mine]
+        more = [key for key in mine if key not in lines]
+        cases.check(not missing and len(more) <= len(mine) // 50, f"{name}: the lines of {os.path.basename(perf)}", f"missing {missing[:3]}", f"more {more[:3]}")
+    differing, unknown = [], 0
+    for key, line in certain.items():
+        others = [lines[key] for lines in theirs if key in lines]
+        for column in range(3 if others else 0):
+            values = {other[column] for other in others}
+            if line[column] in values:
+                continue
+            # perf discards a thread when its EXIT record comes, before its last switch; and it takes no wakeup before the switch
+            if column < 2 and "0.000" in values:
+                unknown += 1
+            else:
+                differing.append(f"{key} {line} {others}")
+    cases.check(len(differing) <= len(certain) // 100, f"{name}: waits, delays and runs are those of perf", *differing[:5])
+    cases.check(unknown <= len(certain) // 2, f"{name}: perf knows most waits and delays: all but {unknown} of {len(certain)}")
+
+
+def rows_of(command, file):
+    """Of latency -p: by thread, the runtime, the count, and the maximum."""
+    output = run(command, "sched", "latency", "-p", "-i", file).stdout
+    rows = collections.defaultdict(list)
+    for match in re.finditer(r":(\d+) +\| +([\d.]+) ms \| +(\d+) \| avg: +([\d.]+) ms .*max: +([\d.]+) ms", output):
+        rows[int(match[1])] = [float(match[2]), int(match[3]), float(match[4]), float(match[5]), "uncertain" in match.string[
+            match.start():match.string.find("\n", match.start())]]
+    return rows
+
+
+def compare_latency(file, name):
+    mine = rows_of(PERCH, file)
+    theirs = rows_of(PERFS[-1], file)
+    compared, equal, differing = 0, 0, []
+    for tid, row in mine.items():
+        if row[4] or tid not in theirs:
+            continue
+        other = theirs[tid]
+        near = [abs(a - b) <= 0.0011 for a, b in zip(row[:4], other[:4])]
+        compared += 1
+        equal += all(near)
+        # perf discards a thread when its EXIT record comes, and counts its last delay with 0 or not at all; before 6.9 it has no
+        # delay after a preemption
+        counted = other[1] - 2 <= row[1] and (OLD or row[1] <= other[1] + 2)
+        if not near[0] or not counted or row[3] < other[3] - 0.0011:
+            differing.append(f"{tid} {row} {other}")
+    perf = os.path.basename(PERFS[-1])
+    cases.check(compared > 5 and len(differing) <= compared // 20, f"{name}: {compared} rows of latency are near those of {perf}", *differing[:5])
+    cases.check(OLD or equal >= compared // 2, f"{name}: at least half of them are equal: {equal} of {compared}")
+
+
+def programs_read(file):
+    rows = json.loads(run(PERCH, "sched", "latency", "-j", "-i", file).stdout)
+    cases.check(all(row["p50_ns"] <= row["p90_ns"] <= row["p99_ns"] <= row["max_ns"] for row in rows),
+                "percentiles grow up to the maximum")
+    fields = [line.split(";") for line in run(PERCH, "sched", "latency", "-x", ";", "-i", file).stdout.splitlines()]
+    cases.check(len(fields) == len(rows) + 1 and all(len(line) == len(fields[0]) for line in fields), "-x prints what -j prints")
+    events = json.loads(run(PERCH, "sched", "timehist", "-j", "-wM", "-i", file).stdout)
+    cases.check({event["event"] for event in events} >= {"run", "wakeup"}, "-j of timehist has runs and wakeups")
+    runs = sum(event["run_ns"] for event in events if event["event"] == "run")
+    summary = run(PERCH, "sched", "timehist", "-s", "-i", file).stdout
+    total = float(re.search(r"Total run time \(msec\): +([\d.]+)", summary)[1])
+    cases.check(abs(runs / 1e6 - total) < 0.01, f"the runs of -j add up to the sum of -s: {runs / 1e6} {total}")
+    lines = run(PERCH, "sched", "map", "-i", file).stdout.splitlines()
+    cases.check(len(lines) > 50 and all("*" in line for line in lines), "each line of map marks a CPU")
+
+
+def refusals():
+    for word in ("replay", "stats"):
+        result = run(PERCH, "sched", word)
+        cases.check(result.returncode == 2 and "perch sched latency" in result.stderr, f"{word} is refused: {result.stderr}")
+    result = run(PERCH, "sched", "latency", "-i", "none.data")
+    cases.check(result.returncode == 1 and "none.data" in result.stderr, f"a missing file is an error: {result.stderr}")
+
+
+def record(command, file):
+    result = run(command, "sched", "record", "-o", file, "--", *WORKLOAD)
+    return result.returncode == 0 and os.path.exists(file)
+
+
+def main():
+    refusals()
+    files = [(PERCH, "perch.data")] + [(perf, f"perf{i}.data") for i, perf in enumerate(PERFS)]
+    for command, file in files:
+        if not record(command, file):
+            print(f"skipped: {os.path.basename(command)} cannot record tracepoints of the scheduler here")
+            continue
+        cases.try_part(programs_read, file)
+        for part in (compare_timehist, compare_latency) if PERFS else ():
+            try:
+                cases.try_part(part, file, file)
+            except peer.Died as died:
+                print(f"skipped: {died}")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        main()
+        os.chdir("/")
+    sys.exit(cases.failed)
