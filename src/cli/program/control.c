@@ -6,15 +6,12 @@
 #include "messages.h"
 #include "program/control.h"
 
-/* A client that reads no answers causes one message, not one for each command. A process has one
- * channel. */
-static bool answer_lost;
-
-int cli_control_open(const char *command, const char *text, struct perch_channel **channel)
+int cli_control_open(struct cli_control *control, const char *command, const char *text)
 {
 	struct perch_error err;
-	int rc = text ? perch_channel_open(channel, text, &err) : 0;
+	int rc = text ? perch_channel_open(&control->channel, text, &err) : 0;
 
+	control->command = command;
 	if (rc == -EINVAL)
 		return cli_usage_error(command, "--control %s", err.message);
 	if (rc < 0)
@@ -22,38 +19,46 @@ int cli_control_open(const char *command, const char *text, struct perch_channel
 	return rc < 0 ? cli_error(command, &err) : 0;
 }
 
-void cli_control_list(const struct perch_recorder *recorder,
-		      const struct perch_channel_request *request)
+int cli_control_fd(const struct cli_control *control)
+{
+	return control->channel ? perch_channel_fd(control->channel) : -1;
+}
+
+void cli_control_close(struct cli_control *control)
+{
+	perch_channel_close(control->channel);
+}
+
+void cli_control_list(const struct perch_channel_request *request,
+		      const struct perch_file_event *events, size_t nr)
 {
 	struct cli_event_format list = { stderr, request->frequency, request->groups,
 					 request->verbose, NULL };
-	const struct perch_file_event *events;
-	size_t nr = perch_recorder_events(recorder, &events);
 
 	cli_put_events(&list, events, nr);
 }
 
-void cli_control_read(const char *command, struct perch_channel *channel, cli_control_call *call,
-		      void *context)
+void cli_control_read(struct cli_control *control, cli_control_call *call, void *context)
 {
 	struct perch_channel_request request;
 	struct perch_error err;
 	int rc;
 
-	while ((rc = perch_channel_next(channel, &request, &err))) {
+	while (control->channel && (rc = perch_channel_next(control->channel, &request, &err))) {
 		if (rc < 0)
-			cli_note(command, "--control: %s", err.message);
+			cli_note(control->command, "--control: %s", err.message);
 		if (rc < 0 && rc != -EINVAL)
 			return;
 		if (rc < 0)
 			continue;
 		rc = call(context, &request, &err);
 		if (rc < 0)
-			cli_note(command, "--control: %s", err.message);
-		rc = perch_channel_answer(channel, rc < 0 ? &err : NULL);
-		if (rc < 0 && !answer_lost) {
-			cli_note(command, "--control: cannot write the answer: %s", strerror(-rc));
-			answer_lost = true;
+			cli_note(control->command, "--control: %s", err.message);
+		rc = perch_channel_answer(control->channel, rc < 0 ? &err : NULL);
+		if (rc < 0 && !control->answer_lost) {
+			cli_note(control->command, "--control: cannot write the answer: %s",
+				 strerror(-rc));
+			control->answer_lost = true;
 		}
 	}
 }

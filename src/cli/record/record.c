@@ -74,7 +74,7 @@ static int release_program(struct record *record)
 	if (!rc)
 		return 0;
 	record->program_ended = true;
-	if (rc == -ENOENT && record->options->call_graph != PERCH_CALL_GRAPH_UNSET &&
+	if (rc == -ENOENT && record_has_mode(record->options) &&
 	    is_call_graph_mode(record->options->program_argv[0]))
 		perch_error_remedy(&err, "-g takes no mode: use --call-graph %s",
 				   record->options->program_argv[0]);
@@ -264,7 +264,7 @@ static void clear_record(struct record *record)
 {
 	perch_recorder_close(record->recorder);
 	perch_sampler_close(record->trigger);
-	perch_channel_close(record->channel);
+	cli_control_close(&record->control);
 	if (record->signals >= 0)
 		close(record->signals);
 }
@@ -286,7 +286,7 @@ static int run_command(struct record_options *options)
 	if (!status)
 		status = record_make_plan(&plan, options);
 	if (!status)
-		status = cli_control_open(options->command, options->control, &record->channel);
+		status = cli_control_open(&record->control, options->command, options->control);
 	if (!status)
 		status = run_record(record, &plan);
 	clear_record(record);

@@ -79,7 +79,6 @@ struct record_options {
 	uint32_t stack_bytes;	       /* of PERCH_CALL_GRAPH_DWARF; 0 is 8192 */
 	bool rounded_stack;	       /* stack_bytes is more than the user wrote */
 	bool defer_chains;	       /* of PERCH_CALL_GRAPH_FP */
-	bool no_chains;		       /* --call-graph no: not even by default */
 	uint64_t regs_user, regs_intr; /* masks */
 	uint64_t branches;	       /* PERCH_SAMPLE_BRANCH_* */
 	bool use_clock;
@@ -170,7 +169,7 @@ struct record {
 	bool switch_requested;	 /* by SIGUSR2, or by an event */
 	bool full;		 /* the recording ended at --max-size, or by the command stop */
 	bool stopped;		 /* by the command stop */
-	struct perch_channel *channel; /* of --control; NULL without it */
+	struct cli_control control;
 	bool has_commands;
 	int snapshot_rc;	/* of the command snapshot */
 	bool wait_failed;	/* it ended because the kernel refuses to wait; the file is whole */
@@ -205,6 +204,8 @@ void record_clear_options(struct record_options *options);
 
 /* The options about events and targets, also of perch top. */
 extern const struct cli_option record_event_options[];
+/* True if --call-graph or -g asks for call chains. */
+bool record_has_mode(const struct record_options *options);
 int record_set_default_call_graph(const struct cli_given *given);
 
 /* ---- record_arguments.c: words, and functions that set members of a struct record_options ---- */

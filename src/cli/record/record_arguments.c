@@ -450,7 +450,7 @@ int record_set_max_files(const struct cli_given *given)
 const struct cli_word record_call_graphs[] = {
 	{ "fp", PERCH_CALL_GRAPH_FP },	     { "fp,defer", PERCH_CALL_GRAPH_FP | RECORD_DEFER },
 	{ "dwarf", PERCH_CALL_GRAPH_DWARF }, { "lbr", PERCH_CALL_GRAPH_LBR },
-	{ "no", PERCH_CALL_GRAPH_UNSET },    { 0 },
+	{ "no", PERCH_CALL_GRAPH_NONE },     { 0 },
 };
 
 /* Parses a word, or "dwarf,SIZE". SIZE is the number of stack bytes to copy. */
@@ -458,7 +458,7 @@ int record_set_call_graph(const struct cli_given *given)
 {
 	struct record_options *options = given->state;
 	const char *comma = given->text ? strchr(given->text, ',') : NULL;
-	uint64_t value = PERCH_CALL_GRAPH_UNSET, bytes = 0;
+	uint64_t value = PERCH_CALL_GRAPH_NONE, bytes = 0;
 	char mode[64];
 	bool unit;
 
@@ -467,7 +467,6 @@ int record_set_call_graph(const struct cli_given *given)
 	if (!given->negated && cli_options_find_words(given->command, given->option, mode, &value))
 		return -EINVAL;
 	options->call_graph = (enum perch_call_graph_mode)value;
-	options->no_chains = value == PERCH_CALL_GRAPH_UNSET;
 	options->stack_bytes = options->default_stack_bytes;
 	options->rounded_stack = false;
 	options->defer_chains = value == PERCH_CALL_GRAPH_FP && comma && !strcmp(comma, ",defer");

@@ -10,7 +10,7 @@ static bool set_mode(struct record_options *options, const char *value)
 {
 	const struct cli_word *word = cli_word_find(record_call_graphs, value, strlen(value));
 
-	if (!word || word->value == PERCH_CALL_GRAPH_UNSET || word->value & RECORD_DEFER)
+	if (!word || word->value == PERCH_CALL_GRAPH_NONE || word->value & RECORD_DEFER)
 		return false;
 	options->default_mode = (enum perch_call_graph_mode)word->value;
 	return true;

@@ -225,8 +225,7 @@ static bool wait_for_data(struct record *record)
 	struct pollfd polls[] = { { record->signals, POLLIN, 0 },
 				  { record->recorder_fd, POLLIN, 0 },
 				  { record->off_cpu_fd, POLLIN, 0 },
-				  { record->channel ? perch_channel_fd(record->channel) : -1,
-				    POLLIN, 0 },
+				  { cli_control_fd(&record->control), POLLIN, 0 },
 				  { record->trigger_fd, POLLIN, 0 } };
 	bool no_events = perch_recorder_ended(record->recorder);
 	bool ended = no_events && !record->options->program_argv;
@@ -331,10 +330,13 @@ static int carry_out(void *context, const struct perch_channel_request *request,
 		     struct perch_error *err)
 {
 	struct record *record = context;
+	const struct perch_file_event *events;
+	size_t nr;
 
 	switch (request->command) {
 	case PERCH_CHANNEL_EVLIST:
-		cli_control_list(record->recorder, request);
+		nr = perch_recorder_events(record->recorder, &events);
+		cli_control_list(request, events, nr);
 		return 0;
 	case PERCH_CHANNEL_SNAPSHOT:
 		return write_snapshot(record, err);
@@ -350,7 +352,7 @@ static int carry_out(void *context, const struct perch_channel_request *request,
 static int take_commands(struct record *record)
 {
 	if (record->has_commands)
-		cli_control_read(record->options->command, record->channel, carry_out, record);
+		cli_control_read(&record->control, carry_out, record);
 	return record->snapshot_rc;
 }
 

@@ -10,16 +10,21 @@
 #include "record.h"
 #include "shared_options.h"
 
-/* --call-graph overrides -g. */
+bool record_has_mode(const struct record_options *options)
+{
+	return options->call_graph != PERCH_CALL_GRAPH_UNSET &&
+	       options->call_graph != PERCH_CALL_GRAPH_NONE;
+}
+
+/* --call-graph overrides -g, which counts after --call-graph no. */
 int record_set_default_call_graph(const struct cli_given *given)
 {
 	struct record_options *options = given->state;
 
 	if (given->negated) {
-		options->call_graph = PERCH_CALL_GRAPH_UNSET;
-		options->no_chains = true;
+		options->call_graph = PERCH_CALL_GRAPH_NONE;
 		options->defer_chains = false;
-	} else if (options->call_graph == PERCH_CALL_GRAPH_UNSET) {
+	} else if (!record_has_mode(options)) {
 		options->call_graph = options->default_mode;
 		options->stack_bytes = options->default_stack_bytes;
 	}
@@ -313,8 +318,7 @@ static int check_files(const struct record_options *options)
 
 bool record_has_chains(const struct record_options *options)
 {
-	bool chains = options->call_graph != PERCH_CALL_GRAPH_UNSET &&
-		      options->call_graph != PERCH_CALL_GRAPH_NONE;
+	bool chains = record_has_mode(options);
 
 	for (size_t i = 0; i < options->events.list.nr; i++) {
 		enum perch_call_graph_mode mode = options->events.list.event[i].terms.call_graph;
@@ -455,7 +459,7 @@ static int check_off_cpu(struct record_options *options)
 		return cli_usage_error(options->command,
 				       "-b, -j and --off-cpu exclude each other: context switches "
 				       "have no branches");
-	if (options->call_graph == PERCH_CALL_GRAPH_UNSET && !options->no_chains) {
+	if (options->call_graph == PERCH_CALL_GRAPH_UNSET) {
 		options->call_graph = options->default_mode;
 		options->stack_bytes = options->default_stack_bytes;
 	}

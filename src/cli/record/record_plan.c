@@ -196,7 +196,8 @@ static void choose_contents(struct perch_event *event, const struct record_optio
 	if (tracepoint)
 		event->attr.sample_type |= PERCH_SAMPLE_RAW | PERCH_SAMPLE_CPU |
 					   (own_period ? 0 : PERCH_SAMPLE_PERIOD);
-	if (event->terms.call_graph == PERCH_CALL_GRAPH_UNSET) {
+	/* max-stack= of an event still asks for call chains after --call-graph no */
+	if (event->terms.call_graph == PERCH_CALL_GRAPH_UNSET && record_has_mode(options)) {
 		event->terms.call_graph = options->call_graph;
 		event->terms.stack_bytes = options->stack_bytes;
 	}

@@ -150,7 +150,7 @@ static int measure(struct stat_job *stat)
 		status = open_output(stat);
 	if (status)
 		return status;
-	status = cli_control_open(STAT_COMMAND, stat->options.control, &stat->channel);
+	status = cli_control_open(&stat->control, STAT_COMMAND, stat->options.control);
 	if (status)
 		return status;
 	if (stat->options.record && !strcmp(stat->options.recording_path, "-"))
@@ -193,7 +193,7 @@ int perch_cmd_stat(int argc, char **argv)
 		status = stat.options.report ? stat_report(&stat) : measure(&stat);
 	perch_writer_close(stat.recording, NULL);
 	cli_output_discard(&stat.file);
-	perch_channel_close(stat.channel);
+	cli_control_close(&stat.control);
 	stat_free_events(&stat);
 	cli_command_line_free(stat.command_line);
 	perch_machine_free(stat.events.machine);

@@ -166,7 +166,7 @@ struct stat_job {
 	size_t nr_threads;
 
 	/* state of runs */
-	struct perch_channel *channel; /* of --control; NULL without it */
+	struct cli_control control;
 	bool stop_requested;
 	uint64_t descriptors; /* soft limit before it was raised; 0 if it was not raised */
 	struct cli_program program;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/no_memory.h"
-#include "commands/event_list.h"
 #include "stat.h"
 
 int stat_for_each_set(struct stat_job *stat, stat_set_call *call)
@@ -72,9 +71,6 @@ static int enable_or_disable(struct control *control, bool enable, const char *n
 static int list_events(const struct stat_job *stat, const struct perch_channel_request *request,
 		       struct perch_error *err)
 {
-	struct cli_event_format list = { stderr, request->frequency, request->groups,
-					 request->verbose, NULL };
-
 	for (size_t i = 0; i < stat->nr_parts; i++) {
 		const struct perch_events *from = &stat->part[i].events;
 		struct perch_file_event *events = calloc(from->nr + 1, sizeof(*events));
@@ -86,7 +82,7 @@ static int list_events(const struct stat_job *stat, const struct perch_channel_r
 			events[k].attr = from->event[k].attr;
 			events[from->event[k].leader].members++;
 		}
-		cli_put_events(&list, events, from->nr);
+		cli_control_list(request, events, from->nr);
 		free(events);
 	}
 	return 0;
@@ -119,6 +115,6 @@ int stat_read_control(struct stat_job *stat, stat_end_interval *end_interval, vo
 {
 	struct control control = { stat, end_interval, context, 0 };
 
-	cli_control_read(STAT_COMMAND, stat->channel, carry_out, &control);
+	cli_control_read(&stat->control, carry_out, &control);
 	return control.status;
 }

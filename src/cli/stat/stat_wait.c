@@ -222,7 +222,7 @@ bool stat_wait(const struct stat_job *stat, uint64_t until_ns)
 {
 	bool wide = cli_target_system_wide(&stat->options.target) || !stat->nr_parts;
 
-	control_fd = stat->channel ? perch_channel_fd(stat->channel) : -1;
+	control_fd = cli_control_fd(&stat->control);
 	has_command = false;
 	if (stat->argv)
 		return wait_for_program(stat, until_ns);

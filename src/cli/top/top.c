@@ -14,7 +14,7 @@ static int run_top(struct top *top)
 
 	record_raise_descriptor_limit();
 	if (!status)
-		status = cli_control_open(TOP_COMMAND, top->record.control, &top->channel);
+		status = cli_control_open(&top->control, TOP_COMMAND, top->record.control);
 	if (!status)
 		status = record_open(&top->recorder, &top->plan, &top->record, 0);
 	if (status)
@@ -58,7 +58,7 @@ int perch_cmd_top(int argc, char **argv)
 	if (!status)
 		status = run_top(top);
 	perch_recorder_close(top->recorder);
-	perch_channel_close(top->channel);
+	cli_control_close(&top->control);
 	record_clear_plan(&top->plan);
 	top_clear_options(top);
 	perch_machine_free(top->record.events.machine);

@@ -50,12 +50,12 @@ struct top {
 	uint64_t bytes;			/* of the records so far, of the ring with most */
 	uint64_t memory;		/* of this process after the first refresh; 0 before it */
 	unsigned starts;		/* of the profile */
-	struct perch_channel *channel;	/* of --control; NULL without it */
-	int signals;			/* signalfd(2) */
-	struct timespec last;		/* refresh */
-	int ms;				/* until the next round */
-	bool ended;			/* the targets have */
-	bool stopped;			/* a signal came, or the key q */
+	struct cli_control control;
+	int signals;	      /* signalfd(2) */
+	struct timespec last; /* refresh */
+	int ms;		      /* until the next round */
+	bool ended;	      /* the targets have */
+	bool stopped;	      /* a signal came, or the key q */
 };
 
 /* ---- top_options.c ---- */

@@ -9,13 +9,16 @@ static int carry_out(void *context, const struct perch_channel_request *request,
 		     struct perch_error *err)
 {
 	struct top *top = context;
+	const struct perch_file_event *events;
+	size_t nr;
 
 	switch (request->command) {
 	case PERCH_CHANNEL_EVLIST:
 		if (report_can_be_browsed(&top->report))
 			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 					       "evlist needs --stdio: the terminal has a browser");
-		cli_control_list(top->recorder, request);
+		nr = perch_recorder_events(top->recorder, &events);
+		cli_control_list(request, events, nr);
 		return 0;
 	case PERCH_CHANNEL_SNAPSHOT:
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
@@ -30,6 +33,5 @@ static int carry_out(void *context, const struct perch_channel_request *request,
 
 void top_take_commands(struct top *top)
 {
-	if (top->channel)
-		cli_control_read(TOP_COMMAND, top->channel, carry_out, top);
+	cli_control_read(&top->control, carry_out, top);
 }

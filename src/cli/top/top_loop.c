@@ -36,8 +36,7 @@ static int wait_for_round(struct top *top, bool has_keys, double left)
 {
 	struct pollfd polls[] = { { top->signals, POLLIN, 0 },
 				  { has_keys ? STDIN_FILENO : -1, POLLIN, 0 },
-				  { top->channel ? perch_channel_fd(top->channel) : -1, POLLIN,
-				    0 } };
+				  { cli_control_fd(&top->control), POLLIN, 0 } };
 	int ms = left <= 0 ? 0 : left * 1000 < top->ms ? (int)(left * 1000) + 1 : top->ms;
 	int nr = poll(polls, CLI_NR(polls), ms);
 
