@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* perch buildid-list: the build ids of a recording, an ELF file or the running kernel. */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 #include <perch/build_id_cache.h>
 #include <perch/symbol.h>
 #include <perch/synthesize.h>
 
-#include "base/files/elf.h"
 #include "base/hash_table.h"
 #include "input/input.h"
 #include "options.h"
@@ -28,76 +23,13 @@ struct id_list {
 
 /* ---- the running kernel ---- */
 
-/* Sets the build id of a DSO that is loaded in this machine, or an empty text. */
-static void set_loaded_id(const struct perch_dso *dso, struct perch_build_id_text *id)
+static void put_id(const uint8_t *bytes, int size)
 {
-	uint8_t notes[4096], build_id[20];
-	char path[128];
-	ssize_t got;
-	int size = 0, fd;
+	struct perch_build_id_text id = { "" };
 
-	id->text[0] = 0;
-	if (perch_dso_is(dso, PERCH_DSO_IS_KERNEL)) {
-		size = perch_build_id_of_kernel(build_id, NULL);
-	} else {
-		/* the path is "[name]" */
-		snprintf(path, sizeof(path), "/sys/module/%.*s/notes/.note.gnu.build-id",
-			 (int)strcspn(dso->path + 1, "]"), dso->path + 1);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		got = fd < 0 ? 0 : read(fd, notes, sizeof(notes));
-		if (got > 0)
-			size = perch__elf_notes_build_id(notes, (size_t)got, 4, false, build_id);
-		if (fd >= 0)
-			close(fd);
-	}
 	if (size >= 2)
-		perch_format_build_id(id, build_id, (size_t)size);
-}
-
-/* True if a path in modules.dep, "kernel/sound/snd-hda.ko.xz", is that of the module "[snd_hda]".
- */
-static bool is_path_of(const char *path, size_t length, const char *module)
-{
-	const char *slash = memrchr(path, '/', length);
-	const char *base = slash ? slash + 1 : path;
-	size_t nr = strcspn(base, ".:"), wanted = strcspn(module + 1, "]");
-
-	if (nr != wanted)
-		return false;
-	for (size_t i = 0; i < nr; i++)
-		if ((base[i] == '-' ? '_' : base[i]) !=
-		    (module[1 + i] == '-' ? '_' : module[1 + i]))
-			return false;
-	return true;
-}
-
-/* Prints the file of a module, or its name if modules.dep does not have it. */
-static void put_module_path(const char *directory, const char *module)
-{
-	char *path, *line = NULL;
-	size_t capacity = 0;
-	bool found = false;
-	FILE *names = NULL;
-
-	if (asprintf(&path, "%s/modules.dep", directory) > 0) {
-		names = fopen(path, "re");
-		free(path);
-	}
-	while (names && !found && getline(&line, &capacity, names) > 0) {
-		size_t length = strcspn(line, ":");
-
-		found = is_path_of(line, length, module);
-		if (found) {
-			line[length] = 0;
-			printf("%s/", directory);
-			cli_put_clean(stdout, line);
-		}
-	}
-	if (!found)
-		cli_put_clean(stdout, module);
-	free(line);
-	if (names)
-		fclose(names);
+		perch_format_build_id(&id, bytes, (size_t)size);
+	fputs(id.text, stdout);
 }
 
 static int compare_starts(const void *left, const void *right)
@@ -108,16 +40,15 @@ static int compare_starts(const void *left, const void *right)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-static void put_kernel_map(const struct perch_dso *dso, const char *modules)
+static void put_kernel_map(const struct perch_dso *dso)
 {
-	struct perch_build_id_text id;
+	uint8_t bytes[20];
 
-	set_loaded_id(dso, &id);
-	printf("%s %16" PRIx64 " %16" PRIx64 " ", id.text, dso->start, dso->start + dso->length);
-	if (perch_dso_is(dso, PERCH_DSO_IS_KERNEL))
-		cli_put_clean(stdout, dso->path);
-	else
-		put_module_path(modules, dso->path);
+	put_id(bytes, perch_dso_is(dso, PERCH_DSO_IS_KERNEL)
+			      ? perch_build_id_of_kernel(bytes, NULL)
+			      : perch_build_id_of_module(dso->path, bytes, NULL));
+	printf(" %16" PRIx64 " %16" PRIx64 " ", dso->start, dso->start + dso->length);
+	cli_put_clean(stdout, dso->path);
 	putchar('\n');
 }
 
@@ -126,9 +57,7 @@ static int print_kernel_maps(void)
 	struct perch_processes *processes;
 	const struct perch_dso *const *dsos;
 	const struct perch_dso **sorted;
-	struct utsname name;
 	struct perch_error err;
-	char modules[128];
 	size_t nr, nr_sorted = 0;
 
 	if (perch_processes_new(&processes, &err))
@@ -140,8 +69,6 @@ static int print_kernel_maps(void)
 	}
 	nr = perch_processes_dsos(processes, &dsos);
 	sorted = calloc(nr + 1, sizeof(*sorted));
-	uname(&name);
-	snprintf(modules, sizeof(modules), "/lib/modules/%s", name.release);
 	for (size_t i = 0; sorted && i < nr; i++)
 		if ((perch_dso_is(dsos[i], PERCH_DSO_IS_KERNEL) ||
 		     perch_dso_is(dsos[i], PERCH_DSO_IS_MODULE)) &&
@@ -150,7 +77,7 @@ static int print_kernel_maps(void)
 	if (nr_sorted)
 		qsort(sorted, nr_sorted, sizeof(*sorted), compare_starts);
 	for (size_t i = 0; i < nr_sorted; i++)
-		put_kernel_map(sorted[i], modules);
+		put_kernel_map(sorted[i]);
 	free(sorted);
 	perch_processes_free(processes);
 	return 0;
@@ -158,15 +85,14 @@ static int print_kernel_maps(void)
 
 static int print_kernel(void)
 {
-	struct perch_build_id_text id;
 	struct perch_error err;
 	uint8_t bytes[20];
 	int size = perch_build_id_of_kernel(bytes, &err);
 
 	if (size < 2)
 		return cli_error(COMMAND, &err);
-	perch_format_build_id(&id, bytes, (size_t)size);
-	puts(id.text);
+	put_id(bytes, size);
+	putchar('\n');
 	return 0;
 }
 
@@ -175,14 +101,13 @@ static int print_kernel(void)
 /* Prints the build id if the path is an ELF file that has one. Returns false otherwise. */
 static bool print_elf(const char *path)
 {
-	struct perch_build_id_text id;
 	uint8_t bytes[20];
 	int size = path && strcmp(path, "-") ? perch_build_id_of_file(path, bytes, NULL) : 0;
 
 	if (size < 2)
 		return false;
-	perch_format_build_id(&id, bytes, (size_t)size);
-	puts(id.text);
+	put_id(bytes, size);
+	putchar('\n');
 	return true;
 }
 
