@@ -15,6 +15,7 @@
  *	optional.c	opens without the optional parts that the kernel lacks, newest first
  *	open.c		opens an attr on a target: the only call of perf_event_open(2)
  *	user_only.c	repeats a refused open call without the kernel
+ *	program.c	programs that wait for their events before exec
  *	clock.c		converts between the CPU's clock and times of samples
  *	signal.c	signals of events
  */

@@ -116,25 +116,25 @@ static int close_output(struct explain_request *request, int status)
 }
 
 /* Starts the program and seizes it before its exec. */
-static int start_program(struct tracer *tracer, char **arguments, struct cli_program *program,
+static int start_program(struct tracer *tracer, char **arguments, struct perch_program *program,
 			 struct perch_error *err)
 {
-	int rc = cli_program_start_prepared(program, arguments, trace_program_prepare, tracer, err);
+	int rc = cli_program_start(program, arguments, trace_program_prepare, tracer, err);
 
 	if (rc)
 		return rc;
 	rc = trace_program_seize(tracer, program->pid, err);
 	if (rc)
-		cli_program_cancel(program);
+		perch_program_cancel(program);
 	else
-		cli_program_begin_release(program);
+		perch_program_begin_release(program);
 	return rc;
 }
 
 /* Returns the exit status of the program, or that of a failed start. */
 static int trace_program(struct explain_request *request)
 {
-	struct cli_program program;
+	struct perch_program program;
 	struct tracer *tracer;
 	struct perch_error err;
 	int rc, status;
@@ -148,7 +148,7 @@ static int trace_program(struct explain_request *request)
 		return cli_error(EXPLAIN_COMMAND, &err);
 	}
 	status = cli_program_status(trace_program_run(tracer));
-	rc = cli_program_finish_release(&program, &err); /* fails if its exec has failed */
+	rc = perch_program_finish_release(&program, &err); /* fails if its exec has failed */
 	if (rc) {
 		cli_error(EXPLAIN_COMMAND, &err);
 		status = cli_program_exit_status(-rc);

@@ -1,53 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The program to measure. It is forked, waits before exec until its events are open, and is then
- * released.
- */
+/* The program to measure, as a command starts it and ends with it (perch/program.h). */
 #ifndef PERCH_CLI_PROGRAM_H
 #define PERCH_CLI_PROGRAM_H
 
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
-#include <perch/error.h>
+#include <perch/program.h>
 
-struct cli_program {
-	pid_t pid;
-	int go;	     /* write end: one byte releases the program */
-	int failure; /* read end: the errno of a failed exec, or end of file on success */
-	const char *name;
-};
-
-/* Forks. The child waits for cli_program_release(). */
-int cli_program_start(struct cli_program *program, char *const *argv, struct perch_error *err);
-/* Like the function above, but the released child calls prepare before exec. */
-int cli_program_start_prepared(struct cli_program *program, char *const *argv,
-			       void (*prepare)(void *context), void *context,
-			       struct perch_error *err);
-/*
- * Releases the program and waits for its exec. Returns 0, or a negative errno with
- * PERCH_ERROR_PROGRAM after the child was reaped.
- */
-int cli_program_release(struct cli_program *program, struct perch_error *err);
-/*
- * cli_program_release() in two steps, for callers that can check for a failed exec after the
- * program has ended. Waiting for the exec wakes the caller, which may take the CPU from the
- * program.
- */
-void cli_program_begin_release(struct cli_program *program);
-int cli_program_finish_release(struct cli_program *program, struct perch_error *err);
-/* Ends a child that was not released. */
-void cli_program_cancel(struct cli_program *program);
+/* As perch_program_start(), for a command: the limit of files and the handler of SIGCHLD are those
+ * that the program would have without it. */
+int cli_program_start(struct perch_program *program, char *const *argv,
+		      perch_program_prepare *prepare, void *context, struct perch_error *err);
 /*
  * wait4(2) on the program; usage may be NULL. Returns 0, a negative errno, or 1 with WNOHANG while
  * it runs.
  */
-int cli_program_wait(struct cli_program *program, int flags, int *status, struct rusage *usage);
+int cli_program_wait(struct perch_program *program, int flags, int *status, struct rusage *usage);
 /*
  * True if the program ignores the signal. A shell without job control makes background programs
  * ignore SIGINT.
  */
-bool cli_program_ignores(const struct cli_program *program, int number);
+bool cli_program_ignores(const struct perch_program *program, int number);
 /* To be called in the program (prepare): standard output is a recording, so the program writes to
  * stderr, as in perf. */
 void cli_program_leave_stdout(void *context);

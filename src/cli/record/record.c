@@ -69,7 +69,7 @@ static bool is_call_graph_mode(const char *word)
 static int release_program(struct record *record)
 {
 	struct perch_error err;
-	int rc = cli_program_release(&record->program, &err);
+	int rc = perch_program_release(&record->program, &err);
 
 	if (!rc)
 		return 0;
@@ -146,9 +146,9 @@ static int begin(struct record *record, struct record_plan *plan)
 	int status;
 
 	if (options->program_argv &&
-	    cli_program_start_prepared(&record->program, options->program_argv,
-				       record_to_pipe(options) ? cli_program_leave_stdout : NULL,
-				       NULL, &err) < 0) {
+	    cli_program_start(&record->program, options->program_argv,
+			      record_to_pipe(options) ? cli_program_leave_stdout : NULL, NULL,
+			      &err) < 0) {
 		record->program_ended = true;
 		return cli_error(record->options->command, &err);
 	}
@@ -191,8 +191,8 @@ static void end_program(struct record *record)
 
 	if (record->program.pid <= 0 || record->program_ended)
 		return;
-	if (record->program.go >= 0) {
-		cli_program_cancel(&record->program);
+	if (record->program.waits) {
+		perch_program_cancel(&record->program);
 		return;
 	}
 	sigemptyset(&none);
@@ -236,7 +236,7 @@ static int run_record(struct record *record, struct record_plan *plan)
 
 	if (status) {
 		/* writing may have failed after the program was started */
-		if (record->program.pid > 0 && !record->program_ended && record->program.go < 0) {
+		if (record->program.pid > 0 && !record->program_ended && !record->program.waits) {
 			kill(record->program.pid, SIGTERM);
 			record->ended_by = SIGTERM;
 		}
@@ -279,7 +279,7 @@ static int run_command(struct record_options *options)
 		return cli_no_memory(options->command);
 	record->options = options;
 	record->plan = &plan;
-	record->signals = record->program.go = -1;
+	record->signals = -1;
 	status = record_to_pipe(options) ? 0 : check_output(options);
 	if (!status && !(options->command_line = cli_command_line(options->argc, options->argv)))
 		status = cli_no_memory(options->command);

@@ -147,7 +147,7 @@ struct record_plan {
 struct record {
 	const struct record_options *options;
 	const struct record_plan *plan;
-	struct cli_program program;
+	struct perch_program program;
 	bool program_ended;
 	int program_status;	     /* status of wait(2) */
 	struct rusage program_usage; /* valid if program_ended */
@@ -205,7 +205,12 @@ void record_clear_options(struct record_options *options);
 /* The options about events and targets, also of perch top. */
 extern const struct cli_option record_event_options[];
 /* True if --call-graph or -g asks for call chains. */
-bool record_has_mode(const struct record_options *options);
+static inline bool record_has_mode(const struct record_options *options)
+{
+	return options->call_graph != PERCH_CALL_GRAPH_UNSET &&
+	       options->call_graph != PERCH_CALL_GRAPH_NONE;
+}
+
 int record_set_default_call_graph(const struct cli_given *given);
 
 /* ---- record_arguments.c: words, and functions that set members of a struct record_options ---- */

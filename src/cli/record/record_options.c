@@ -10,12 +10,6 @@
 #include "record.h"
 #include "shared_options.h"
 
-bool record_has_mode(const struct record_options *options)
-{
-	return options->call_graph != PERCH_CALL_GRAPH_UNSET &&
-	       options->call_graph != PERCH_CALL_GRAPH_NONE;
-}
-
 /* --call-graph overrides -g, which counts after --call-graph no. */
 int record_set_default_call_graph(const struct cli_given *given)
 {

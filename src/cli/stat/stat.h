@@ -169,7 +169,7 @@ struct stat_job {
 	struct cli_control control;
 	bool stop_requested;
 	uint64_t descriptors; /* soft limit before it was raised; 0 if it was not raised */
-	struct cli_program program;
+	struct perch_program program;
 	int status; /* exit status of the program's last run */
 	bool post_failed;
 	bool stopped_program; /* --timeout, --interval-count or the command stop ended it */

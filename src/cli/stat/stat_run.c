@@ -100,7 +100,7 @@ static int reap_program(struct stat_job *stat)
 
 	lost = cli_program_wait(&stat->program, 0, &wait_status, &usage);
 	stat_forward_signals_to(0);
-	rc = cli_program_finish_release(&stat->program, &err);
+	rc = perch_program_finish_release(&stat->program, &err);
 	if (rc) {
 		cli_error(STAT_COMMAND, &err);
 		return cli_program_exit_status(-rc);
@@ -123,8 +123,8 @@ static int start_program(struct stat_job *stat)
 {
 	struct perch_error err;
 	bool to_pipe = stat->options.record && !strcmp(stat->options.recording_path, "-");
-	int rc = cli_program_start_prepared(&stat->program, stat->argv,
-					    to_pipe ? cli_program_leave_stdout : NULL, NULL, &err);
+	int rc = cli_program_start(&stat->program, stat->argv,
+				   to_pipe ? cli_program_leave_stdout : NULL, NULL, &err);
 
 	if (rc)
 		return cli_error(STAT_COMMAND, &err);
@@ -323,11 +323,11 @@ int stat_run(struct stat_job *stat)
 		status = stat_record_open(stat);
 	if (status && stat->argv) {
 		stat_forward_signals_to(0);
-		cli_program_cancel(&stat->program);
+		perch_program_cancel(&stat->program);
 	}
 	start = stat_now_ns();
 	if (!status && stat->argv)
-		cli_program_begin_release(&stat->program);
+		perch_program_begin_release(&stat->program);
 	if (!status)
 		status = wait_and_count(stat, start);
 	if (!status && !stat->options.interval_ms)
