@@ -133,7 +133,7 @@ static void print_notes(const struct report *report, const struct perch_profile 
 	if (present)
 		report_note_lacking(report, cli_input_sample_types(&report->input));
 	perch_session_get_stats(report->input.session, &stats);
-	if (!present && !report->filter.filter && !report->filter.resolved &&
+	if (!present && !report->event && !report->filter.filter && !report->filter.resolved &&
 	    !stats.damage.missing_bytes && !stats.damage.corrupt_bytes)
 		cli_note(
 			COMMAND,

@@ -97,6 +97,7 @@ struct report {
 	struct report_list every;   /* columns and hidden ones, in the order of -w */
 	bool hierarchy;
 	bool group, no_group; /* --group: all events side by side; groups event by event */
+	const char *event;    /* of -e; NULL: all events */
 	uint64_t group_sort;  /* the event of a group that sorts its rows */
 	bool children;
 	bool children_set;

@@ -327,6 +327,8 @@ const struct cli_option report_options[] = {
 		.help = "sort the rows of a group by its event N, from 0 on"),
 	CLI_ROW(.name = "latency", SETS(latency),
 		.help = "sort by latency: periods divided by the number of running threads"),
+	CLI_ROW(.letter = 'e', .name = "event", .argument = "EVENT", SETS(event),
+		.help = "only samples of this event, by its name"),
 	CLI_ROW(.table = cli_filter_options, .at = AT(filter), .short_names = "cdC"),
 	CLI_ROW(.table = cli_expression_option, .at = AT(filter)),
 	CLI_ROW(.table = cli_switch_options, .at = AT(switching)),

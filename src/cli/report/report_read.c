@@ -9,6 +9,7 @@
 #include "report.h"
 #include "report_threads.h"
 #include "base/batch_thread.h"
+#include "base/kernel/dummy_event.h"
 #include "base/no_memory.h"
 
 #define BUSY_SECONDS  0.05 /* between two calls of reading->busy */
@@ -128,11 +129,45 @@ struct perch_profile_options report_profile_options(const struct report *report)
 	};
 }
 
+/* -e: an event of the file has this name. Returns 0 or the exit status. */
+static int check_event(const struct report *report)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(report->input.session), &events);
+	char names[512] = "";
+
+	for (size_t i = 0; i < nr && report->event; i++) {
+		size_t used = strlen(names);
+
+		if (!strcmp(events[i].name, report->event))
+			return 0;
+		if (!perch__is_dummy(&events[i].attr))
+			snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
+				 events[i].name);
+	}
+	return report->event ? cli_usage_error(report->input.command,
+					       "the recording has no event '%s'; it has %s",
+					       report->event, names)
+			     : 0;
+}
+
+static bool is_selected(const struct report *report, const struct perch_record *record)
+{
+	const struct perch_file_event *event;
+
+	if (!report->event)
+		return true;
+	event = perch_session_record_event(report->input.session, record);
+	return event && !strcmp(event->name, report->event);
+}
+
 /* Returns 0, or a negative errno with reading->err. */
 static int add_record(struct report_reading *reading, struct perch_record *record)
 {
 	struct report *report = reading->report;
 
+	if (record->type == PERCH_RECORD_SAMPLE && !is_selected(report, record))
+		return 0;
 	if (record->type == PERCH_RECORD_SAMPLE) {
 		reading->chains |= record->sample.callchain.nr > 0 && !report->branches;
 		return add_sample(reading, record);
@@ -218,7 +253,7 @@ int report_read_start(struct report_reading *reading, struct report *report)
 	struct perch_session *session = report->input.session;
 	struct perch_profile_options options = report_profile_options(report);
 	struct perch_error err;
-	int rc = check_chains(report);
+	int rc = check_event(report);
 
 	reading->report = report;
 	options.threads = perch__has_several_cpus();
@@ -226,6 +261,8 @@ int report_read_start(struct report_reading *reading, struct report *report)
 	if (options.threads && options.inlined && !options.flat && !options.branches)
 		reading->left_starts = FIRST_SAMPLES;
 	clock_gettime(CLOCK_MONOTONIC, &reading->start);
+	if (!rc)
+		rc = check_chains(report);
 	if (rc)
 		return rc;
 	rc = perch_profile_new(&reading->profile, perch_session_processes(session),
