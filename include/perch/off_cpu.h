@@ -27,6 +27,10 @@ extern "C" {
 /** The name of the event. */
 #define PERCH_OFF_CPU_EVENT "offcpu-time"
 
+/** Most bytes of a copied user stack in its samples: the rest of the 65,535 bytes that a record has
+ * is for the call chain of the kernel, registers, and what is said of the interval. */
+#define PERCH_OFF_CPU_MAX_STACK 63488u
+
 /** How a thread left the CPU. */
 enum perch_off_cpu_state {
 	PERCH_OFF_CPU_UNKNOWN,
@@ -35,12 +39,11 @@ enum perch_off_cpu_state {
 	PERCH_OFF_CPU_BLOCKED,
 	/** It could have continued: another thread got the CPU, or it gave it up (sched_yield). */
 	PERCH_OFF_CPU_PREEMPTED,
-	PERCH_OFF_CPU_INTERRUPTIBLE,   /**< it waited, and a signal would have ended that (S) */
+	PERCH_OFF_CPU_SLEEPING,	       /**< it waited, and a signal would have ended that (S) */
 	PERCH_OFF_CPU_UNINTERRUPTIBLE, /**< it waited, mostly for a disk (D) */
-	PERCH_OFF_CPU_STOPPED,	       /**< by a signal (T) */
-	PERCH_OFF_CPU_TRACED,	       /**< by a debugger (t) */
+	PERCH_OFF_CPU_STOPPED,	       /**< by a signal (T) or by a debugger (t) */
 	PERCH_OFF_CPU_DEAD,	       /**< it has ended (X, Z) */
-	PERCH_OFF_CPU_PARKED,	       /**< a thread of the kernel that has no work (P) */
+	PERCH_OFF_CPU_PARKED,	       /**< a thread of the kernel that was parked (P) */
 	PERCH_OFF_CPU_IDLE,	       /**< a thread of the kernel that waits for work (I) */
 };
 
@@ -86,7 +89,7 @@ struct perch_off_cpu {
 PERCH_API bool perch_off_cpu_decode(struct perch_off_cpu *off_cpu,
 				    const struct perch_sample *sample);
 
-/** Returns the word for a state: "blocked", "preempted", "interruptible" and so on; "unknown". */
+/** Returns the word for a state: "blocked", "preempted", "sleeping" and so on; "unknown". */
 PERCH_API const char *perch_off_cpu_state_name(uint32_t state);
 
 #ifdef __cplusplus

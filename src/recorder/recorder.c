@@ -119,7 +119,9 @@ static int add_off_cpu(const struct perch_recorder *recorder, struct perch_event
 	snprintf(added->name, sizeof(added->name), "%s", PERCH_OFF_CPU_EVENT);
 	added->attr.sample_period = 1;
 	added->attr.sample_type |= PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_RAW | PERCH_SAMPLE_CPU;
-	added->terms.stack_bytes = first->stack_bytes;
+	added->terms.stack_bytes = first->stack_bytes < PERCH_OFF_CPU_MAX_STACK
+					   ? first->stack_bytes
+					   : PERCH_OFF_CPU_MAX_STACK;
 	added->terms.max_stack = first->max_stack;
 	added->terms.call_graph = first->call_graph == PERCH_CALL_GRAPH_DWARF
 					  ? PERCH_CALL_GRAPH_DWARF

@@ -6,6 +6,7 @@ waits for; perf reads the samples; an ordinary user gets them as far as kernel.p
 PERF names the perf to compare with (perf). KEEP=DIR keeps the files there.
 """
 import collections
+import glob
 import gzip
 import json
 import os
@@ -170,7 +171,7 @@ def samples_of(command, path):
 
 def printed(text):
     """Seconds, intervals, seconds in sums, intervals in sums."""
-    found = re.search(r"off-CPU time: ([\d.]+) s in (\d+) intervals?, ([\d.]+) s of it in sums of (\d+) that are short", text)
+    found = re.search(r"off-CPU time: ([\d.]+) s in (\d+) intervals?(?: \(no call chains\))?, ([\d.]+) s of it in sums of (\d+) that are short", text)
     return (float(found[1]), int(found[2]), float(found[3]), int(found[4])) if found else (0, 0, 0, 0)
 
 
@@ -229,7 +230,7 @@ def check_chains(work, threads):
 
 
 # What prev_state of sched:sched_switch says of each thread, most of the time.
-STATES = {"sleeps": "interruptible", "naps": "interruptible", "futexes": "interruptible", "reads": "interruptible", "competes": "preempted"}
+STATES = {"sleeps": "sleeping", "naps": "sleeping", "futexes": "sleeping", "reads": "sleeping", "competes": "preempted"}
 
 
 def has_tracepoints():
@@ -241,6 +242,13 @@ def check_states(work, threads):
     done = subprocess.run([PERCH, "report", "-i", os.path.join(work, "data"), "-j", "-g", "none", "--no-children", "-s", "tid,offcpu_state"],
                           capture_output=True, text=True, check=False)
     times = collections.Counter()
+    one = subprocess.run([PERCH, "report", "-i", os.path.join(work, "data"), "-j", "-g", "none", "--no-children", "-s", "tid,offcpu_state", "-e", "offcpu-time"],
+                         capture_output=True, text=True, check=False)
+    check(one.returncode == 0 and one.stdout and
+          one.stdout.splitlines() == [line for line in done.stdout.splitlines() if json.loads(line)["event"] == "offcpu-time"],
+          "report -e has the rows of one event", one)
+    other = subprocess.run([PERCH, "report", "-i", os.path.join(work, "data"), "-e", "cycles:x"], capture_output=True, text=True, check=False)
+    check(other.returncode == 2 and "it has cpu-clock, offcpu-time" in other.stderr, "report -e names the events", other)
     for row in map(json.loads, done.stdout.splitlines()):
         check((row["event"] == "offcpu-time") == (row["offcpu_state"] != "running"), "samples of the other event are running", row)
         times[row["tid"], row["offcpu_state"]] += row["period"]
@@ -348,7 +356,7 @@ def check_wakers(work):
           f"the column waker has it: {column}", rows)
     text = subprocess.run([PERCH, "script", "-i", os.path.join(work, "wakers.data"), "-F", "comm,tid,event,ip,sym,bpf-output"],
                           capture_output=True, text=True, check=False)
-    check(not own or f"off-CPU: interruptible, woken by program {writer}\n" in text.stdout, "the text has it", text.stdout[:1000])
+    check(not own or f"off-CPU: sleeping, woken by program {writer}\n" in text.stdout, "the text has it", text.stdout[:1000])
 
 
     check_joined(work, own, script.stdout)
@@ -386,6 +394,26 @@ def check_without_chains(work):
           {"cpu-clock": False, "offcpu-time": True}, "--call-graph no: only intervals have call chains", done, events)
 
 
+def check_large_copies(work):
+    """A record has 65,535 bytes: a copy of the stack that leaves no space for the rest would be left out as a whole."""
+    done = record(work, "--off-cpu=0", "--call-graph", "dwarf,65528", path="large", program="true")
+    script = subprocess.run([PERCH, "script", "--json", "-i", os.path.join(work, "large")], capture_output=True, text=True, check=False).stdout
+    check(done.returncode == 0 and "at most 63488 bytes" in done.stderr, "dwarf,65528 has a message", done)
+    events = subprocess.run([PERCH, "evlist", "-v", "-i", os.path.join(work, "large")], capture_output=True, text=True, check=False).stdout
+    sizes = re.findall(r"^(\S+): .*sample_stack_user: (\d+)", events, re.M)
+    check(dict(sizes) == {"cpu-clock": "65528", "offcpu-time": "63488"}, f"sizes of copies: {sizes}", events, script[:500])
+
+
+def check_files(work):
+    """--switch-output: what is printed for each file is what it has."""
+    done = record(work, "--off-cpu=0", "--switch-output=100K", path="part")
+    totals = [float(total) for total in re.findall(r"off-CPU time: ([\d.]+) s in", done.stderr)]
+    files = sorted(glob.glob(os.path.join(work, "part.*")))
+    found = [sum(period for _, _, period in samples_of([PERCH, "script"], path)[0]) / 1e9 for path in files]
+    check(len(files) == len(totals) > 1 and all(abs(one - other) < 1e-5 for one, other in zip(totals, found)),
+          f"--switch-output: {totals} are in the files: {found}", done)
+
+
 def check_user(work):
     """An ordinary user has the times of threads; call chains if the kernel may be profiled."""
     if os.getuid() or not shutil.which("setpriv"):
@@ -407,7 +435,9 @@ def check_user(work):
                            os.path.join(work, "program")], capture_output=True, text=True, timeout=limit(60), check=False)
     threads = parse_program(done.stdout)
     check(done.returncode == 0 and len(threads) == 7, f"a user records at paranoid {paranoid}", done)
-    check(("no call chains" in done.stderr) == (paranoid >= 2), "and a message says if call chains are missing", done)
+    start, _, end = done.stderr.partition("Woken up")
+    check(("no call chains" in start) == ("no call chains" in end) == (paranoid >= 2), "at the start and the end, messages say if call chains are missing",
+          done)
     os.chown(os.path.join(user, "data"), 0, 0)
     check_times(work, threads, "user/data", "a user")
     done = subprocess.run([*command, copy, "record", "-o", os.path.join(user, "copies"), "--off-cpu", "--call-graph", "dwarf", "--", "true"],
@@ -438,6 +468,8 @@ def main():
         check_export(work)
         check_targets(work)
         check_wakers(work)
+        check_large_copies(work)
+        check_files(work)
         check_user(work)
         if "KEEP" in os.environ:
             shutil.copytree(work, os.environ["KEEP"], dirs_exist_ok=True)

@@ -677,10 +677,10 @@ static void an_interval_has_the_state_of_the_tracepoint(void **state)
 	} cases[] = {
 		{ 0, "preempted" },
 		{ 0x100, "preempted" },
-		{ 1, "interruptible" },
+		{ 1, "sleeping" },
 		{ 2, "uninterruptible" },
 		{ 4, "stopped" },
-		{ 8, "traced" },
+		{ 8, "stopped" },
 		{ 0x10, "dead" },
 		{ 0x20, "dead" },
 		{ 0x40, "parked" },
@@ -692,6 +692,7 @@ static void an_interval_has_the_state_of_the_tracepoint(void **state)
 
 	(void)state;
 	intervals.state_at = 24;
+	perch__timeline_read_states(&intervals.states, "");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t time = (i + 1) * 100 * MS;
 

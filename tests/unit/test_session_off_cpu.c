@@ -164,7 +164,7 @@ static struct perch_session *woken_sample(uint32_t flags, bool wakers)
 	put_u64(&b, PERCH_CONTEXT_USER);
 	put_u64(&b, 0);
 	/* state, flags, intervals, start */
-	put_u32(&b, PERCH_OFF_CPU_INTERRUPTIBLE);
+	put_u32(&b, PERCH_OFF_CPU_SLEEPING);
 	put_u32(&b, PERCH_OFF_CPU_WOKEN | flags);
 	put_u64(&b, 1);
 	put_u64(&b, 9);

@@ -133,6 +133,7 @@ static int start(struct record *record)
 	if (rc < 0 && !stats.open && !record->options->overwrite)
 		return cli_error(record->options->command, &record->err);
 	record_print_lacking(record->recorder, record->options);
+	record_print_off_cpu_rights(record);
 	record->failed = rc < 0;
 	return 0;
 }

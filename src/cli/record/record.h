@@ -153,9 +153,10 @@ struct record {
 	struct rusage program_usage; /* valid if program_ended */
 	pid_t without_events; /* a target that has lost its events and runs; 0 if none was seen */
 	struct perch_recorder *recorder;
-	struct perch_sampler *sampler; /* of the recorder */
-	int recorder_fd;	       /* to poll */
-	int off_cpu_fd;		       /* to poll; -1 without --off-cpu */
+	struct perch_sampler *sampler;		      /* of the recorder */
+	int recorder_fd;			      /* to poll */
+	struct perch_recorder_off_cpu off_cpu_before; /* at the end of the file before */
+	int off_cpu_fd;				      /* to poll; -1 without --off-cpu */
 	struct perch_sampler *trigger; /* of --switch-output-event; NULL without it */
 	int trigger_fd;		       /* to poll; -1 without it */
 	bool only_overwritten; /* the last file has no samples, because newer records replaced them
@@ -303,7 +304,9 @@ int record_end(struct record *record);
 /* ---- record_print.c ---- */
 
 /* Prints lost records, throttling, and why there are no samples. */
-void record_print_warnings(const struct record *record);
+void record_print_warnings(struct record *record);
+/* Prints at the start that samples of off-CPU time will have no call chains. */
+void record_print_off_cpu_rights(const struct record *record);
 /* Prints what the records of the state before the recording lack. */
 void record_print_lacking(const struct perch_recorder *recorder,
 			  const struct record_options *options);

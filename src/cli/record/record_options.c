@@ -457,6 +457,13 @@ static int check_off_cpu(struct record_options *options)
 		options->call_graph = options->default_mode;
 		options->stack_bytes = options->default_stack_bytes;
 	}
+	if (options->call_graph == PERCH_CALL_GRAPH_DWARF &&
+	    options->stack_bytes > PERCH_OFF_CPU_MAX_STACK && !options->quiet)
+		cli_note(
+			options->command,
+			"--call-graph dwarf,%u with --off-cpu: samples of off-CPU time have at most %u bytes of the "
+			"stack, because the rest of a record of 65535 bytes is needed",
+			(unsigned)options->stack_bytes, PERCH_OFF_CPU_MAX_STACK);
 	return 0;
 }
 

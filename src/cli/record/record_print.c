@@ -297,25 +297,51 @@ static void print_cost(const struct record *record)
 			 (double)cost.elapsed_ns / 1e9);
 }
 
-static void print_off_cpu(const struct record *record)
+void record_print_off_cpu_rights(const struct record *record)
+{
+	struct perch_recorder_off_cpu off;
+
+	perch_recorder_get_off_cpu(record->recorder, &off);
+	if (record->options->off_cpu && !record->options->quiet && !off.stacks)
+		cli_note(record->options->command,
+			 "off-CPU time will have threads, but no call chains: they need %s <= 1, "
+			 "or CAP_PERFMON",
+			 perch_sysctl_name(PERCH_SYSCTL_PARANOID));
+}
+
+/* What a file has of the off-CPU time: the recorder adds up that of all files. */
+static struct perch_recorder_off_cpu off_cpu_of_file(struct record *record)
+{
+	struct perch_recorder_off_cpu now, *before = &record->off_cpu_before, off;
+
+	perch_recorder_get_off_cpu(record->recorder, &now);
+	off = now;
+	off.intervals -= before->intervals;
+	off.ns -= before->ns;
+	off.summed -= before->summed;
+	off.summed_ns -= before->summed_ns;
+	off.uncertain -= before->uncertain;
+	off.uncertain_ns -= before->uncertain_ns;
+	off.lost -= before->lost;
+	off.dropped -= before->dropped;
+	off.dropped_ns -= before->dropped_ns;
+	*before = now;
+	return off;
+}
+
+static void print_off_cpu(struct record *record)
 {
 	const struct record_options *options = record->options;
-	struct perch_recorder_off_cpu off;
+	const struct perch_recorder_off_cpu off = off_cpu_of_file(record);
 
 	if (!options->off_cpu)
 		return;
-	perch_recorder_get_off_cpu(record->recorder, &off);
 	cli_note(options->command,
-		 "off-CPU time: %.6f s in %" PRIu64 " %s, %.6f s of it in sums of %" PRIu64
+		 "off-CPU time: %.6f s in %" PRIu64 " %s%s, %.6f s of it in sums of %" PRIu64
 		 " that are short",
 		 (double)off.ns / 1e9, off.intervals,
-		 cli_word(off.intervals, "interval", "intervals"), (double)off.summed_ns / 1e9,
-		 off.summed);
-	if (!off.stacks)
-		cli_note(options->command,
-			 "off-CPU time has threads, but no call chains: they need %s <= 1, or "
-			 "CAP_PERFMON",
-			 perch_sysctl_name(PERCH_SYSCTL_PARANOID));
+		 cli_word(off.intervals, "interval", "intervals"),
+		 off.stacks ? "" : " (no call chains)", (double)off.summed_ns / 1e9, off.summed);
 	if (off.uncertain)
 		cli_note(options->command,
 			 "the off-CPU time is without %" PRIu64 " %s, %.6f s in all: switches "
@@ -350,7 +376,7 @@ static void print_full_rings(const struct record *record, const struct perch_rec
 		 record->options->compression_level ? ", do not compress (-z)" : "");
 }
 
-void record_print_warnings(const struct record *record)
+void record_print_warnings(struct record *record)
 {
 	struct perch_recorder_stats stats;
 

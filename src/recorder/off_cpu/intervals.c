@@ -321,24 +321,25 @@ static void take_switch(struct off_cpu_intervals *intervals, const struct perch_
 		thread->state = PERCH_OFF_CPU_BLOCKED;
 }
 
-/* The state of the tracepoint has one bit; none and larger ones are of a thread that can run. */
 static uint32_t state_of(const struct off_cpu_intervals *intervals,
 			 const struct perch_sample *sample)
 {
-	static const uint8_t states[] = {
-		PERCH_OFF_CPU_INTERRUPTIBLE, PERCH_OFF_CPU_UNINTERRUPTIBLE,
-		PERCH_OFF_CPU_STOPPED,	     PERCH_OFF_CPU_TRACED,
-		PERCH_OFF_CPU_DEAD,	     PERCH_OFF_CPU_DEAD,
-		PERCH_OFF_CPU_PARKED,	     PERCH_OFF_CPU_IDLE,
+	static const uint8_t states[PERCH_TIMELINE_STATES] = {
+		[PERCH_TIMELINE_PREEMPTED] = PERCH_OFF_CPU_PREEMPTED,
+		[PERCH_TIMELINE_BLOCKED] = PERCH_OFF_CPU_BLOCKED,
+		[PERCH_TIMELINE_SLEEPING] = PERCH_OFF_CPU_SLEEPING,
+		[PERCH_TIMELINE_UNINTERRUPTIBLE] = PERCH_OFF_CPU_UNINTERRUPTIBLE,
+		[PERCH_TIMELINE_IDLE] = PERCH_OFF_CPU_IDLE,
+		[PERCH_TIMELINE_STOPPED] = PERCH_OFF_CPU_STOPPED,
+		[PERCH_TIMELINE_PARKED] = PERCH_OFF_CPU_PARKED,
+		[PERCH_TIMELINE_DEAD] = PERCH_OFF_CPU_DEAD,
 	};
 	uint64_t bits;
-	unsigned lowest;
 
 	if (!intervals->state_at || sample->raw.size < intervals->state_at + sizeof(bits))
 		return PERCH_OFF_CPU_UNKNOWN;
 	memcpy(&bits, (const char *)sample->raw.data + intervals->state_at, sizeof(bits));
-	lowest = bits ? (unsigned)__builtin_ctzll(bits) : UINT32_MAX;
-	return lowest < sizeof(states) ? states[lowest] : PERCH_OFF_CPU_PREEMPTED;
+	return states[perch__timeline_state(perch__timeline_letter(&intervals->states, bits))];
 }
 
 /* The sample of a switch comes before its SWITCH record. */

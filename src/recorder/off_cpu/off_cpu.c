@@ -43,9 +43,11 @@ static void set_fields_of_waking(struct perch_event *waking, const struct perch_
 	waking->terms.call_graph = PERCH_CALL_GRAPH_FP;
 }
 
-/* Finds a field in the data of a tracepoint. */
+/* Finds a field in the data of a tracepoint. states: gets the states of the field; NULL: it has
+ * none. */
 static int find_field(size_t *offset, const char *event, const char *name, size_t size,
-		      struct perch_machine *machine, struct perch_error *err)
+		      struct timeline_task_states *states, struct perch_machine *machine,
+		      struct perch_error *err)
 {
 	struct perch_tracepoint_format *format;
 	const struct perch_tracepoint_field *field;
@@ -59,6 +61,8 @@ static int find_field(size_t *offset, const char *event, const char *name, size_
 	else
 		rc = perch_error_set(err, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
 				     "the fields of %s are unknown: leave out wakers", event);
+	if (rc >= 0 && states)
+		perch__timeline_read_states(states, perch_tracepoint_format_print_fmt(format));
 	perch_tracepoint_format_free(format);
 	return rc;
 }
@@ -68,8 +72,8 @@ static int find_woken(struct recorder_off_cpu *off_cpu, struct perch_machine *ma
 		      struct perch_error *err)
 {
 	struct stat status;
-	int rc = find_field(&off_cpu->intervals.woken_at, WAKING, "pid", sizeof(uint32_t), machine,
-			    err);
+	int rc = find_field(&off_cpu->intervals.woken_at, WAKING, "pid", sizeof(uint32_t), NULL,
+			    machine, err);
 
 	/* the tracepoint has the ids of the machine, and samples those of the namespace */
 	if (rc >= 0 && !stat("/proc/self/ns/pid", &status) && status.st_ino != FIRST_PID_NAMESPACE)
@@ -133,7 +137,7 @@ static int open_switches(struct recorder_off_cpu *off_cpu, const struct perch_at
 	size_t *state_at = &off_cpu->intervals.state_at;
 	const char *filter = off_cpu->intervals.cpu_wide ? "prev_pid != 0" : NULL;
 	int rc = find_field(state_at, SWITCH, "prev_state", sizeof(uint64_t),
-			    options->event.machine, NULL);
+			    &off_cpu->intervals.states, options->event.machine, NULL);
 
 	if (rc >= 0)
 		rc = open_event(off_cpu, SWITCH, filter, event, terms, targets, options, err);

@@ -20,6 +20,7 @@
 #include <perch/sampler.h>
 
 #include "base/hash_table.h"
+#include "timeline/internal.h"
 
 /* ---- off_cpu_sample.c: samples of off-CPU time ---- */
 
@@ -129,6 +130,7 @@ struct off_cpu_intervals {
 	bool cpu_wide;	    /* switches are seen after the end of a thread */
 	size_t woken_at;    /* offset of the woken thread's id in the data of sched:sched_waking */
 	size_t state_at;    /* that of prev_state in sched:sched_switch; 0: another event */
+	struct timeline_task_states states; /* the bits of prev_state */
 
 	uint64_t now; /* of the last record */
 	struct off_cpu_thread *thread;
