@@ -52,6 +52,10 @@ enum perch_export_format {
 	/** A flame graph as a picture without a script: SVG. It has the samples of one event.
 	 */
 	PERCH_EXPORT_SVG,
+	/** A trace of Perfetto, compressed by gzip, which ui.perfetto.dev opens: what CPUs and
+	 * threads did when, wakeups, and the samples of all events with their call stacks and
+	 * counts. perch_export_add_record() needs all records, in the order of time. */
+	PERCH_EXPORT_PERFETTO,
 };
 
 /** How the library writes a format. */
@@ -65,6 +69,7 @@ struct perch_export_format_info {
 	bool flame_graph;      /**< of `perch flamegraph`; it can be made of text */
 	/** Has markers: samples of other events are some, and a file without samples has others. */
 	bool markers;
+	bool timeline; /**< has what threads did: a file without samples has something, too */
 	const struct perch_export_format_methods *methods; /**< of the library */
 	uint64_t reserved[4];				   /**< 0 */
 };

@@ -10,6 +10,7 @@
 #include "base/no_memory.h"
 #include "internal.h"
 #include "export/page/page.h"
+#include "schedule.h"
 
 #define FORMAT(name_, extension_, write_, flags_, ...)                                       \
 	{                                                                                    \
@@ -35,6 +36,13 @@ static const struct perch_export_format_info formats[] = {
 	[PERCH_EXPORT_PAGE] =
 		FORMAT("page", "html", perch__export_page, EXPORT_TIMES, .flame_graph = true),
 	[PERCH_EXPORT_SVG] = FORMAT("svg", "svg", perch__export_svg, 0, .flame_graph = true),
+#if PERCH_HAVE_PPROF
+	[PERCH_EXPORT_PERFETTO] = FORMAT("perfetto", "pftrace.gz", perch__export_perfetto,
+					 EXPORT_TIMES | EXPORT_SCHEDULE, .binary = true,
+					 .timeline = true),
+#else
+	[PERCH_EXPORT_PERFETTO] = { .name = "perfetto", .extension = "pftrace.gz", .binary = true },
+#endif
 };
 #define NR_FORMATS (sizeof(formats) / sizeof(formats[0]))
 
@@ -91,6 +99,8 @@ int perch_export_new(struct perch_export **export, struct perch_session *session
 	new->stacks.seed = perch__hash_seed(new);
 	new->threads.seed = new->entries.seed = new->stacks.seed;
 	rc = session ? open_events(new, err) : 0;
+	if (!rc && formats[format].methods->flags & EXPORT_SCHEDULE && perch__schedule_open(new))
+		rc = PERCH__NO_MEMORY(err, "to export");
 	if (rc) {
 		perch_export_free(new);
 		return rc;
@@ -106,6 +116,7 @@ void perch_export_free(struct perch_export *export)
 	perch__collect_clear(export);
 	perch__markers_clear(&export->markers);
 	perch__export_events_close(export);
+	perch__schedule_close(export);
 	if (export->text)
 		perch__page_clear(export->text);
 	free(export->text);
@@ -119,6 +130,8 @@ int perch_export_add_record(struct perch_export *export, const struct perch_reco
 {
 	int rc = 0;
 
+	if (export->schedule)
+		return perch__schedule_add(export, record, err);
 	if (export->format->markers)
 		rc = perch__markers_add_record(export, record);
 	return rc ? PERCH__NO_MEMORY(err, "to export") : 0;
@@ -129,7 +142,10 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 {
 	bool markers = export->format->markers;
 	uint32_t event = sample->record->event, thread;
-	int rc;
+	int rc = export->schedule ? perch__schedule_add(export, sample->record, err) : 0;
+
+	if (rc)
+		return rc;
 
 	if (export->options.event && !markers && !export->event[event].selected) {
 		export->stats.other++;

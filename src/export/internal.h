@@ -21,12 +21,17 @@
  *	  firefox/firefox_counters.c	  counts of groups
  *	  firefox/firefox_threads.c	  threads with samples and markers
  *	  firefox/firefox_tables.c	  tables that the threads share
+ *	perfetto/perfetto.c		Perfetto's format
+ *	  perfetto/perfetto_schedule.c	  switches and wakeups of CPUs
+ *	  perfetto/perfetto_samples.c	  samples and counts
+ *	  perfetto/perfetto_packet.c	  packets
  *	pprof/pprof.c			pprof's format
  *	  pprof/pprof_samples.c		  locations and samples
  *	  pprof/pprof_parts.c		  messages, texts, functions, mappings
  *	json.c				JSON for scripts
  *	speedscope.c			speedscope's format
  *	folded.c			folded stacks
+ *	schedule.c			when threads ran, and who woke them
  *	markers.c			what happened at a time: switches, mappings, tracepoints
  *	collect.c			threads, and single samples with their times
  *	  batch.c			  samples by stack of addresses, many at a time
@@ -151,6 +156,7 @@ enum {
 	EXPORT_ONE_EVENT = 1 << 0,  /* has the samples of one event */
 	EXPORT_ANY_THREAD = 1 << 1, /* threads are distinct by the options pid and tid only */
 	EXPORT_TIMES = 1 << 2,	    /* has single samples */
+	EXPORT_SCHEDULE = 1 << 3,   /* has switches and wakeups of threads: schedule.h */
 };
 
 /* What happened in a thread at a time, or during a time. */
@@ -208,6 +214,7 @@ struct perch_export {
 	struct export_entry *entry;
 	struct occurrence *occurrence;
 	struct markers markers;
+	struct export_schedule *schedule; /* NULL if the format has none */
 	size_t nr_stacks, nr_threads, nr_entries, nr_occurrences;
 	struct perch__hash_table stacks, threads, entries;
 	struct export_batch *batch; /* samples that are not added up yet */
@@ -393,6 +400,7 @@ int perch__export_firefox(struct perch_export *export, FILE *out, struct perch_e
 int perch__export_folded(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_json(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_error *err);
+int perch__export_perfetto(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_page(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_speedscope(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_svg(struct perch_export *export, FILE *out, struct perch_error *err);

@@ -69,7 +69,8 @@ static int run_export(struct export *export)
 	status = cli_export_new(&to, &export->input, export->format, &options);
 	if (!status)
 		status = cli_export_add_samples(&export->input, &export->filter, to);
-	if (!status && cli_export_has_content(to, export->info->markers, output))
+	if (!status &&
+	    cli_export_has_content(to, export->info->markers || export->info->timeline, output))
 		status = cli_export_write(COMMAND, to, output, false);
 	else if (!status)
 		status = refused = CLI_EXIT_FAILURE;

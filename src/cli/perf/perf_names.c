@@ -32,7 +32,7 @@ static const struct {
 	  "a probe is an event (perch record -e uprobe:libc:malloc), see perch-events(7)" },
 	{ "test", "'perch doctor' checks what works on this machine" },
 	{ "timechart",
-	  "'perch record -a --switch-events' and 'perch export --format firefox' show CPUs and threads by time" },
+	  "'perch record -a -c 1 -e sched:sched_switch,sched:sched_waking' and 'perch export --format perfetto' show CPUs and threads by time" },
 	{ "trace",
 	  "'perch record -e raw_syscalls:*' records system calls, 'perch script' prints them" },
 };
