@@ -94,6 +94,7 @@ static int find_sites(const char *path, const char *provider, const char *name,
 
 	assert_int_equal(perch__elf_file_open(&elf, path, machine), 0);
 	rc = perch__elf_find_usdt_sites(&elf, provider, name, site, nr, NULL);
+	perch__free_usdt_sites(site, *nr); /* the offsets stay */
 	perch__elf_file_close(&elf);
 	return rc;
 }
@@ -176,6 +177,7 @@ static void search_file(const unsigned char *bytes, size_t size)
 	if (!perch__elf_find_usdt_sites(&elf, "shop", "sold", site, &nr, &suggestions))
 		for (size_t i = 0; i < nr; i++)
 			assert_true(site[i].offset < elf.size && site[i].counter < elf.size);
+	perch__free_usdt_sites(site, nr);
 	perch__elf_file_close(&elf);
 }
 
