@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/no_memory.h"
+#include "base/search.h"
 #include "internal.h"
 
 #define HEADER_BYTES 8u
@@ -231,16 +232,8 @@ int perch__cursor_next(struct perch_reader *reader, struct perch__cursor *cursor
 /* Returns the offset of the compressed record whose output has byte `last`. */
 static uint64_t compressed_record_of(const struct perch_reader *reader, uint64_t last)
 {
-	size_t low = 0, high = reader->nr_compressed;
+	size_t low = PERCH__SEARCH(reader->nr_compressed, i, reader->compressed[i].end <= last);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (reader->compressed[middle].end <= last)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < reader->nr_compressed ? reader->compressed[low].offset : 0;
 }
 

@@ -15,6 +15,7 @@
  * without FINISHED_ROUND is one batch. All files of a directory together are one batch, too.
  */
 #include "base/no_memory.h"
+#include "base/search.h"
 #include "internal.h"
 
 #define MIN_RUN	 24u
@@ -35,17 +36,7 @@ struct sorter {
 /* Returns how many of the first n entries have this time or a lower one. */
 static size_t count_upto(const struct perch__index_entry *entries, size_t n, uint64_t time)
 {
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (entries[middle].time <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PERCH__SEARCH(n, i, entries[i].time <= time);
 }
 
 /* Returns how many of the first n entries have a lower time. */

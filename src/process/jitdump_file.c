@@ -16,6 +16,7 @@
 #include "base/files/open_file.h"
 #include "base/kernel/process_owner.h"
 #include "base/kernel/recorded_process.h"
+#include "base/search.h"
 #include "internal.h"
 
 enum {
@@ -492,21 +493,13 @@ void perch__jitdump_free(struct perch_jitdump *jitdump)
 int perch_jitdump_find(const struct perch_jitdump *jitdump, uint64_t offset,
 		       struct perch_jit_function *found)
 {
-	size_t low = 0, high = jitdump->nr_functions;
-	const struct jit_function *function;
+	const struct jit_function *function = jitdump->function;
+	size_t low = PERCH__SEARCH(jitdump->nr_functions, i,
+				   function[i].offset + function[i].size <= offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		function = &jitdump->function[middle];
-		if (function->offset + function->size <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	function = &jitdump->function[low];
-	if (low == jitdump->nr_functions || function->offset > offset)
+	if (low == jitdump->nr_functions || function[low].offset > offset)
 		return -ENOENT;
+	function += low;
 	*found = (struct perch_jit_function){
 		.number = (uint32_t)low,
 		.offset = function->offset,

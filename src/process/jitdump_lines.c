@@ -8,6 +8,7 @@
  * does not say which addresses it has. An address less than 0x40 behind the start of a function is
  * not from V8, and one behind its end is. Without either, a line counts if both rules agree.
  */
+#include "base/search.h"
 #include "base/text.h"
 #include "internal.h"
 
@@ -155,16 +156,8 @@ static int examine_jitdump(struct perch_jitdump *jitdump)
 /* Returns the last line at or before an offset in the code, or NULL. */
 static const struct jit_line *find_lines(const struct jit_lines *lines, uint64_t offset)
 {
-	size_t low = 0, high = lines->nr;
+	size_t low = PERCH__SEARCH(lines->nr, i, lines->line[i].at <= offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (lines->line[middle].at <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? &lines->line[low - 1] : NULL;
 }
 

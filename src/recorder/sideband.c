@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/search.h"
 #include "scan.h"
 
 #define MAX_PASSES 32
@@ -78,19 +79,9 @@ static int compare_pids(const void *a, const void *b)
 
 static struct ended *find_in_list(const struct ended_list *list, uint32_t pid)
 {
-	size_t low = 0, high = list->nr;
+	size_t low = PERCH__SEARCH(list->nr, i, list->ended[i].pid < pid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->ended[middle].pid == pid)
-			return &list->ended[middle];
-		if (list->ended[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return low < list->nr && list->ended[low].pid == pid ? &list->ended[low] : NULL;
 }
 
 /* Only the older half of the cache is searched: samples of processes that ended later may still be

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/kernel/process_owner.h"
+#include "base/search.h"
 #include "internal.h"
 
 enum {
@@ -500,7 +501,7 @@ struct map_function *perch__perf_map_find(struct perf_map **map, const struct so
 					  const struct perch_dso *dso, unsigned pid,
 					  uint64_t address, struct symbol_error *error)
 {
-	size_t low = 0, high;
+	size_t low;
 
 	if (!*map)
 		*map = perch__calloc(1, sizeof(**map));
@@ -508,15 +509,7 @@ struct map_function *perch__perf_map_find(struct perf_map **map, const struct so
 		perch__set_symbol_error(error, "out of memory");
 		return NULL;
 	}
-	high = (*map)->nr_ranges;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if ((*map)->range[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = PERCH__SEARCH((*map)->nr_ranges, i, (*map)->range[i].end <= address);
 	if (low == (*map)->nr_ranges || (*map)->range[low].start > address)
 		return NULL;
 	return &(*map)->function[(*map)->range[low].function];

@@ -12,6 +12,7 @@
 #include "base/hash_table.h"
 #include "base/no_memory.h"
 #include "base/reserved.h"
+#include "base/search.h"
 
 enum { MAX_OPEN = 1 << 20, MAX_LOSSES = 1 << 16, NO_SLOT = UINT32_MAX };
 
@@ -147,16 +148,8 @@ struct perch_pair *perch_pairs_find(struct perch_pairs *pairs, const struct perc
 /* True if a loss is within the time: neither ends before it, nor begins after it. */
 static bool overlaps_loss(const struct perch_pairs *pairs, uint64_t start, uint64_t end)
 {
-	size_t low = 0, high = pairs->nr_losses;
+	size_t low = PERCH__SEARCH(pairs->nr_losses, i, pairs->loss[i].to < start);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (pairs->loss[middle].to < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < pairs->nr_losses && pairs->loss[low].from <= end;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/hash_table.h"
+#include "base/search.h"
 #include "descriptors.h"
 
 #define DESCRIPTORS_MAX (1u << 20) /* of all processes; further ones are not recorded */
@@ -106,17 +107,7 @@ static struct process *get_process(struct trace_descriptors *table, pid_t pid)
 /* Returns the index of the descriptor in the array, or where to insert it. */
 static size_t find_position(const struct process *process, int fd)
 {
-	size_t low = 0, high = process->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (process->descriptor[middle].fd < fd)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PERCH__SEARCH(process->nr, i, process->descriptor[i].fd < fd);
 }
 
 static bool has_descriptor(const struct process *process, size_t position, int fd)

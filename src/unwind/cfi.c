@@ -11,6 +11,7 @@
 
 #include "base/files/elf_section.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "cfi.h"
 
 enum {
@@ -365,16 +366,9 @@ static uint64_t start_of(const struct cfi *cfi, size_t index)
 /* Finds the last entry that begins at an address or before it. */
 static bool find_entry(const struct cfi *cfi, uint64_t address, struct cfi_entry *entry)
 {
-	size_t low = 0, high = cfi->table ? cfi->nr_rows : cfi->nr;
+	size_t low =
+		PERCH__SEARCH(cfi->table ? cfi->nr_rows : cfi->nr, i, start_of(cfi, i) <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (start_of(cfi, middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low-- && read_entry(cfi,
 				   cfi->table ? word_of(cfi, low, 1) - cfi->address
 					      : cfi->function[low].entry,

@@ -6,6 +6,7 @@
 
 #include "annotate_view.h"
 #include "base/array.h"
+#include "base/search.h"
 #include "base/text_stream.h"
 #include "base/no_memory.h"
 
@@ -157,31 +158,15 @@ void annotate_view_clear(struct annotate_view *view)
 
 const struct view_row *annotate_view_row(const struct annotate_view *view, size_t line)
 {
-	size_t low = 0, high = view->nr_rows;
+	size_t low = PERCH__SEARCH(view->nr_rows, i, view->row[i].line < line);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (view->row[middle].line < line)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < view->nr_rows && view->row[low].line == line ? &view->row[low] : NULL;
 }
 
 size_t annotate_view_find(const struct annotate_view *view, uint64_t address)
 {
-	size_t low = 0, high = view->nr_rows;
+	size_t low = PERCH__SEARCH(view->nr_rows, i, view->row[i].address < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (view->row[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < view->nr_rows && view->row[low].address == address ? view->row[low].line
 									: NO_LINE;
 }

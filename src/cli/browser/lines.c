@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/search.h"
 #include "lines.h"
 
 /* Deeper branches are not unfolded: their indentation would not fit any terminal. */
@@ -64,16 +65,8 @@ static void number_lines(struct browser_lines *lines)
 /* Returns the index of the last unfolded row whose line is at or above a line, or -1. */
 static ptrdiff_t open_above(const struct browser_lines *lines, size_t at)
 {
-	size_t low = 0, high = lines->nr_open;
+	size_t low = PERCH__SEARCH(lines->nr_open, i, lines->open[i].first_line - 1 <= at);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (lines->open[middle].first_line - 1 <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return (ptrdiff_t)low - 1;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/array.h"
+#include "base/search.h"
 #include "options.h"
 #include "report.h"
 #include "report_maps.h"
@@ -63,17 +64,7 @@ void report_maps_free(struct report_maps *maps)
 /* Returns the index of the first process with this or a larger pid. */
 static size_t position_of(const struct report_maps *maps, uint32_t pid)
 {
-	size_t low = 0, high = maps->nr;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (maps->process[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PERCH__SEARCH(maps->nr, i, maps->process[i].pid < pid);
 }
 
 static struct space *space_of(const struct report_maps *maps, uint32_t pid)
@@ -146,17 +137,7 @@ static struct space *with_map(const struct space *old, const struct map *map)
 /* Returns the index of the first mapping that ends after an address. */
 static size_t first_behind(const struct space *space, uint64_t address)
 {
-	size_t low = 0, high = space->nr;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (space->map[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PERCH__SEARCH(space->nr, i, space->map[i].end <= address);
 }
 
 /* True if no other process has these mappings, and the new one covers none of them. */

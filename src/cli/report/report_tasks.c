@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/search.h"
 #include "options.h"
 #include "terminal/pager.h"
 #include "report.h"
@@ -26,17 +27,7 @@ struct tasks {
 /* Returns the index of the first task with this or a larger tid. */
 static size_t position_of(const struct tasks *tasks, uint32_t tid)
 {
-	size_t low = 0, high = tasks->nr;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (tasks->task[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PERCH__SEARCH(tasks->nr, i, tasks->task[i].tid < tid);
 }
 
 /* Returns 0, or -1 if out of memory. */

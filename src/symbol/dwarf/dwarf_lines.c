@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "dwarf_lines.h"
 
 enum {
@@ -113,16 +114,8 @@ int perch__dwarf_file(struct dwarf_unit *unit, uint64_t index, const char **file
 
 static const struct sequence *find_sequence(const struct dwarf_lines *lines, uint64_t address)
 {
-	size_t low = 0, high = lines->nr_sequences;
+	size_t low = PERCH__SEARCH(lines->nr_sequences, i, lines->sequence[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (lines->sequence[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (size_t i = 0; i < MAX_OVERLAPS && low--; i++)
 		if (address < lines->sequence[low].end)
 			return &lines->sequence[low];
@@ -134,17 +127,8 @@ static const struct mark *find_mark(const struct dwarf_lines *lines,
 				    const struct sequence *sequence, uint64_t address)
 {
 	const struct mark *mark = lines->mark + sequence->mark;
-	size_t low = 1, high = sequence->nr_marks;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mark[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return &mark[low - 1];
+	return mark + PERCH__SEARCH(sequence->nr_marks - 1, i, mark[1 + i].address <= address);
 }
 
 static void set_machine(struct machine *machine, const struct dwarf_lines *lines,

@@ -7,6 +7,7 @@
 
 #include <dwarf.h>
 
+#include "base/search.h"
 #include "dwarf.h"
 
 enum {
@@ -199,20 +200,11 @@ void perch__dwarf_free_units(struct dwarf *dwarf)
 struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t *at)
 {
 	uint64_t reference = *at, offset = *at &= ~IN_ALTERNATIVE;
-	size_t low = 0, high;
+	size_t low;
 
 	if (offset != reference)
 		dwarf = dwarf->alternative;
-	high = dwarf ? dwarf->nr_units : 0;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (dwarf->unit[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = PERCH__SEARCH(dwarf ? dwarf->nr_units : 0, i, dwarf->unit[i].offset <= offset);
 	return low && offset < dwarf->unit[low - 1].end ? &dwarf->unit[low - 1] : NULL;
 }
 
@@ -426,16 +418,8 @@ static int list_functions(struct dwarf *dwarf, struct dwarf_unit *unit, enum sea
 
 static struct dwarf_function *search_function(const struct dwarf_unit *unit, uint64_t address)
 {
-	size_t low = 0, high = unit->nr_functions;
+	size_t low = PERCH__SEARCH(unit->nr_functions, i, unit->function[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (unit->function[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (size_t i = 0; i < MAX_OVERLAPS && low--; i++)
 		if (address < unit->function[low].end)
 			return &unit->function[low];
@@ -444,16 +428,8 @@ static struct dwarf_function *search_function(const struct dwarf_unit *unit, uin
 
 static struct dwarf_unit *find_unit(const struct dwarf *dwarf, uint64_t address)
 {
-	size_t low = 0, high = dwarf->nr_unit_ranges;
+	size_t low = PERCH__SEARCH(dwarf->nr_unit_ranges, i, dwarf->unit_range[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (dwarf->unit_range[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (size_t i = 0; i < MAX_OVERLAPS && low--; i++)
 		if (address < dwarf->unit_range[low].end)
 			return &dwarf->unit[dwarf->unit_range[low].unit];
@@ -511,18 +487,10 @@ static enum gap find_gap(struct dwarf_unit *unit, uint64_t address)
 	const struct dwarf_function *function = unit->function;
 	const char *file = NULL, *last_file = NULL;
 	uint32_t line = 0, last_line = 0;
-	size_t next = 0, high = unit->nr_functions;
+	size_t next = PERCH__SEARCH(unit->nr_functions, i, function[i].start <= address);
 	bool has_row;
 	uint64_t end;
 
-	while (next < high) {
-		size_t middle = next + (high - next) / 2;
-
-		if (function[middle].start <= address)
-			next = middle + 1;
-		else
-			high = middle;
-	}
 	if (!next || function[next - 1].end > address || address == UINT64_MAX)
 		return GAP_UNKNOWN;
 	end = function[next - 1].end;

@@ -14,6 +14,7 @@
 
 #include <dwarf.h>
 
+#include "base/search.h"
 #include "scopes.h"
 
 enum {
@@ -82,17 +83,10 @@ static int list_inside(const struct scope_names *names, void *unit, struct scope
 static uint32_t find_inside(const struct scopes *scopes, uint32_t index, uint64_t at)
 {
 	const struct scope *around = &scopes->scope[index];
-	uint32_t low = around->first, high = around->first + around->nr;
+	const struct scope *inside = scopes->scope + around->first;
+	size_t nr = PERCH__SEARCH(around->nr, i, inside[i].start <= at);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (scopes->scope[middle].start <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > around->first && at < scopes->scope[low - 1].end ? low - 1 : 0;
+	return nr && at < inside[nr - 1].end ? around->first + (uint32_t)nr - 1 : 0;
 }
 
 /* Finds the scopes around an entry, outermost first. Returns their number or a negative errno. */

@@ -2,6 +2,7 @@
 /* Reads functions from ELF symbol tables, and the stubs of the procedure linkage table (PLT). */
 
 #include "base/files/elf_section.h"
+#include "base/search.h"
 #include "symbol/internal.h"
 
 #define MOST_BYTES (1ull << 30)
@@ -282,17 +283,7 @@ static void name_slot(const struct reading *reading, struct slot *slot, uint32_t
 /* The slots are sorted by resolver. */
 static size_t first_of_resolver(const struct slot *slots, size_t nr, uint64_t resolver)
 {
-	size_t low = 0, high = nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (slots[middle].resolver < resolver)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PERCH__SEARCH(nr, i, slots[i].resolver < resolver);
 }
 
 /*

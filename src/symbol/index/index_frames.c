@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "base/search.h"
 #include "index.h"
 
 enum { MOST_ADDRESSES = 1 << 18 };
@@ -131,17 +132,9 @@ static const char *text_at(const struct frame_index *index, uint32_t offset)
 int perch__frame_index_find(const struct frame_index *index, uint64_t offset,
 			    struct debug_frame frame[MAX_DEBUG_FRAMES])
 {
-	size_t low = 0, high = index->nr;
+	size_t low = PERCH__SEARCH(index->nr, i, index->address[i].offset < offset);
 	const struct stored_address *at;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->address[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == index->nr || index->address[low].offset != offset)
 		return -ENOENT;
 	at = &index->address[low];

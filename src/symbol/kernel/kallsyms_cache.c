@@ -20,6 +20,7 @@
 #include "base/files/io.h"
 #include "base/files/user_cache.h"
 #include "base/nr.h"
+#include "base/search.h"
 #include "kallsyms.h"
 
 enum {
@@ -307,18 +308,11 @@ static struct table *get_block(struct kallsyms_cache *cache, size_t block)
 int perch__kallsyms_cache_find(struct kallsyms_cache *cache, uint64_t address, struct table **table,
 			       struct entry **entry)
 {
-	size_t low = 0, high = cache->nr_blocks;
+	size_t low =
+		PERCH__SEARCH(cache->nr_blocks, i, cache->index[i].start <= address - cache->shift);
 
 	*table = NULL;
 	*entry = NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cache->index[middle].start <= address - cache->shift)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return 0;
 	*table = get_block(cache, low - 1);
