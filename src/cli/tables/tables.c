@@ -103,8 +103,8 @@ static void print_notes(struct tables *tables)
 	if (left_out)
 		cli_note(command, "%" PRIu64 " intervals are left out: too many at the same time",
 			 left_out);
-	if (tables->command->summary)
-		return; /* it says what is open in its own words */
+	if (tables->command->counts_missing)
+		return;
 	if (open)
 		cli_note(command, "%" PRIu64 " %s not ended in the recording", open,
 			 cli_word(open, "interval has", "intervals have"));
@@ -123,8 +123,6 @@ static int show(struct tables *tables, char **program)
 		status = make_pairs(tables);
 	if (!status)
 		status = tables_read(tables);
-	if (!status && tables->command->finish)
-		status = tables->command->finish(tables);
 	if (!status) {
 		cli_start_pager();
 		status = tables_print(tables);
@@ -189,8 +187,13 @@ int tables_run(struct tables *tables, const struct tables_command *command, int 
 	if (word && strlen(word) > 2 && !strncmp("record", word, strlen(word)))
 		return tables_record(tables, argc - next - 1, argv + next + 1);
 	own = find_subcommand(command, word);
+	if (!own && word) {
+		/* the word is a program */
+		own = find_subcommand(command, NULL);
+		word = NULL;
+	}
 	if (!own)
-		return refuse_word(tables, word);
+		return refuse_word(tables, next < argc ? argv[next] : NULL);
 	if (word) {
 		argc -= next;
 		argv += next;

@@ -143,10 +143,9 @@ struct tables_command {
 	const char *const *(*record)(const struct tables *tables);
 	bool system_wide;	    /* events are not those of threads: all CPUs are recorded */
 	const char *refused, *hint; /* words of perf that are not here, and what to type instead */
-	/* called after the last record, before rows are printed; 0 or the exit status; or NULL */
-	int (*finish)(struct tables *tables);
 	/* prints what is about all rows, after the text; or NULL */
 	void (*summary)(const struct tables *tables);
+	bool counts_missing; /* and says how many begins and ends are missing */
 	/* discards what is of the command alone, before the file is read again; or NULL */
 	void (*restart)(struct tables *tables);
 };
@@ -158,6 +157,7 @@ struct tables {
 	const char *fields, *sort, *separator;
 	uint64_t entries;
 	bool json, all_cpus, quiet;
+	bool lists; /* intervals are printed as they end: losses are looked for before */
 	const char *pids, *tids, *cpus, *time;
 
 	const struct tables_command *command;
@@ -172,6 +172,7 @@ struct tables {
 	uint64_t *cpu_time; /* of the last record of each CPU */
 	size_t nr_cpus;
 	uint64_t losses, samples;
+	bool counting; /* not only losses are looked for */
 	/* tables_record.c */
 	char *directory; /* of a file that is not kept; NULL: none */
 	int record_status;

@@ -143,7 +143,8 @@ static int add_record(struct tables *tables, const struct perch_record *record, 
 	time = record->sample_id.time ? time_of_cpu(tables, record->sample_id.cpu) : NULL;
 	if (time)
 		*time = record->sample_id.time;
-	return record->type == PERCH_RECORD_SAMPLE ? add_sample(tables, record) : 0;
+	return record->type == PERCH_RECORD_SAMPLE && tables->counting ? add_sample(tables, record)
+								       : 0;
 }
 
 /* Reads all records. again: what was lost is known. Returns 0 or the exit status. */
@@ -179,15 +180,16 @@ static int read_again(struct tables *tables)
 
 int tables_read(struct tables *tables)
 {
+	/* what ended before a LOST record is not marked in a pipe, which cannot be read twice */
+	bool is_pipe = !strcmp(tables->input.path, "standard input");
 	int status = find_formats(tables);
 
+	tables->counting = is_pipe || !tables->lists;
 	if (!status)
 		status = read_records(tables, false);
-	/* a pipe cannot be read twice: what ended before the LOST record is not marked */
-	if (!status && tables->losses && strcmp(tables->input.path, "standard input")) {
-		status = read_again(tables);
-		if (!status)
-			status = read_records(tables, true);
-	}
-	return status;
+	if (status || is_pipe || !(tables->losses || tables->lists))
+		return status;
+	status = read_again(tables);
+	tables->counting = true;
+	return status ? status : read_records(tables, true);
 }
