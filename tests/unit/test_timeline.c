@@ -14,6 +14,30 @@
 
 static struct timeline_fixture fixture;
 
+/* Checks the next interval, and returns it. */
+static const struct perch_timeline_interval *expect(struct timeline_fixture *of, uint32_t tid,
+						    uint32_t state, uint64_t start, uint64_t end,
+						    uint32_t flags)
+{
+	const struct perch_timeline_interval *interval = &of->interval[of->taken];
+
+	assert_in_range(of->taken, 0, of->nr - 1);
+	assert_int_equal(of->thread[of->taken].tid, tid);
+	assert_string_equal(perch_timeline_state_name(interval->state),
+			    perch_timeline_state_name(state));
+	assert_int_equal(interval->start, start);
+	assert_int_equal(interval->end, end);
+	assert_int_equal(interval->flags, flags);
+	of->taken++;
+	return interval;
+}
+
+static void end_timeline(struct timeline_fixture *of)
+{
+	assert_int_equal(of->taken, of->nr);
+	perch_timeline_free(of->timeline);
+}
+
 static struct perch_timeline_stats stats_of(const struct timeline_fixture *of)
 {
 	struct perch_timeline_stats stats;

@@ -14,50 +14,7 @@
 #include <cmocka.h>
 #include <perch/timeline.h>
 
-/* Indexes of events: perch_record.event. */
-enum {
-	EVENT_NONE,
-	EVENT_SWITCH,
-	EVENT_WAKING,
-	EVENT_WAKEUP_NEW,
-	EVENT_MIGRATE,
-	EVENT_FORK,
-	EVENT_EXIT,
-	EVENTS,
-};
-
-#define WOKEN_FORMAT                                           \
-	"\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n" \
-	"\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"  \
-	"\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n"
-#define STATES                                                                                 \
-	"print fmt: \"%s\", (REC->prev_state & 0xff) ? __print_flags(REC->prev_state & 0xff, " \
-	"\"|\", { 0x00000001, \"S\" }, { 0x00000002, \"D\" }, { 0x00000004, \"T\" }, "         \
-	"{ 0x00000008, \"t\" }, { 0x00000010, \"X\" }, { 0x00000020, \"Z\" }, "                \
-	"{ 0x00000040, \"P\" }, { 0x00000080, \"I\" }) : \"R\", "                              \
-	"REC->prev_state & 0x100 ? \"+\" : \"\"\n"
-
-static const char *const timeline_formats[EVENTS] = {
-	[EVENT_SWITCH] = "name: sched_switch\nID: 1\nformat:\n"
-			 "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-			 "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-			 "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-			 "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
-			 "\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
-			 "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
-			 "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n\n" STATES,
-	[EVENT_WAKING] = "name: sched_waking\nID: 2\nformat:\n" WOKEN_FORMAT,
-	[EVENT_WAKEUP_NEW] = "name: sched_wakeup_new\nID: 3\nformat:\n" WOKEN_FORMAT,
-	[EVENT_MIGRATE] = "name: sched_migrate_task\nID: 4\nformat:\n"
-			  "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-			  "\tfield:int orig_cpu;\toffset:28;\tsize:4;\tsigned:1;\n"
-			  "\tfield:int dest_cpu;\toffset:32;\tsize:4;\tsigned:1;\n",
-	[EVENT_FORK] = "name: sched_process_fork\nID: 5\nformat:\n"
-		       "\tfield:pid_t parent_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-		       "\tfield:pid_t child_pid;\toffset:28;\tsize:4;\tsigned:1;\n",
-	[EVENT_EXIT] = "name: sched_process_exit\nID: 6\nformat:\n"
-		       "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n",
-};
+#include "timeline_formats.h"
 
 #define MOST_DELIVERED 4096
 
@@ -67,7 +24,8 @@ struct timeline_fixture {
 	struct perch_timeline_thread thread[MOST_DELIVERED]; /* of the intervals */
 	size_t nr;
 	struct perch_timeline_edge edge[MOST_DELIVERED];
-	uint32_t edge_tid[MOST_DELIVERED];
+	uint32_t edge_tid[MOST_DELIVERED], edge_index[MOST_DELIVERED];
+	size_t edge_after[MOST_DELIVERED]; /* so many intervals */
 	size_t nr_edges;
 	size_t taken; /* intervals that the test has looked at */
 };
@@ -88,6 +46,8 @@ static int keep_edge(void *context, const struct perch_timeline_edge *edge)
 
 	assert_in_range(fixture->nr_edges, 0, MOST_DELIVERED - 1);
 	fixture->edge_tid[fixture->nr_edges] = edge->thread->tid;
+	fixture->edge_index[fixture->nr_edges] = edge->thread->index;
+	fixture->edge_after[fixture->nr_edges] = fixture->nr;
 	fixture->edge[fixture->nr_edges++] = *edge;
 	return 0;
 }
@@ -209,30 +169,6 @@ static void feed_lost(struct timeline_fixture *fixture, uint64_t time, uint32_t 
 
 	record.lost.lost = 5;
 	feed(fixture, &record);
-}
-
-/* Checks the next interval, and returns it. */
-static const struct perch_timeline_interval *expect(struct timeline_fixture *fixture, uint32_t tid,
-						    uint32_t state, uint64_t start, uint64_t end,
-						    uint32_t flags)
-{
-	const struct perch_timeline_interval *interval = &fixture->interval[fixture->taken];
-
-	assert_in_range(fixture->taken, 0, fixture->nr - 1);
-	assert_int_equal(fixture->thread[fixture->taken].tid, tid);
-	assert_string_equal(perch_timeline_state_name(interval->state),
-			    perch_timeline_state_name(state));
-	assert_int_equal(interval->start, start);
-	assert_int_equal(interval->end, end);
-	assert_int_equal(interval->flags, flags);
-	fixture->taken++;
-	return interval;
-}
-
-static void end_timeline(struct timeline_fixture *fixture)
-{
-	assert_int_equal(fixture->taken, fixture->nr);
-	perch_timeline_free(fixture->timeline);
 }
 
 #endif
