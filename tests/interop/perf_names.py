@@ -31,11 +31,7 @@ OTHERS = {
     "annotate": "--skip-empty",
     "list": "--raw-dump --unit -o --output",
 }
-<<<<<<< HEAD
-COMMANDS_OF_PERF = ("bench c2c check daemon data ftrace inject iostat kallsyms kmem kvm kwork mem probe test timechart trace")
-=======
-COMMANDS_OF_PERF = ("bench c2c check daemon data ftrace inject iostat kallsyms kvm mem probe sched test timechart trace")
->>>>>>> 8a5971da (block, kwork, kmem: three tables more)
+COMMANDS_OF_PERF = ("bench c2c check daemon data ftrace inject iostat kallsyms kvm mem probe test timechart trace")
 
 
 def words_of(text):
