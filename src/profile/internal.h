@@ -211,8 +211,9 @@ struct flat {
 /* The nodes of a row, as linked lists. */
 struct row_lists {
 	struct node_id outermost; /* nodes that have no other node of the row above them */
-	struct node_id hit;	  /* nodes with samples of their own */
-	bool recursive;		  /* a node of the row has another one above it */
+	struct node_id hit;	  /* nodes with samples of their own, the last visit first */
+	uint32_t nr_hits;
+	bool recursive; /* a node of the row has another one above it */
 };
 /* row.numbers[]: in perch_profile.contexts and frame[]; all frames of a row have the same values */
 enum { ROW_CONTEXT, ROW_FRAME };
@@ -314,10 +315,9 @@ struct perch_profile {
 	bool graph_samples, full_paths;
 	bool nanoseconds;	 /* in the column time */
 	uint64_t *samples_below; /* by node: its samples, and those of its children */
-	/* scratch of perch_profile_call_graph(), all 0 between calls: */
-	uint64_t *hits;	       /* by node */
-	uint64_t *hit_samples; /* by node */
-	uint32_t *group_of;    /* by frame */
+	struct node_id *root;	 /* of the tree, in the order of visits */
+	size_t nr_roots, roots_capacity;
+	uint32_t *group_of; /* by frame: scratch of perch_profile_call_graph(), 0 between calls */
 	struct profile_event {
 		struct perch_profile_total total; /* without all_* */
 		uint64_t skipped_samples, skipped_period;
@@ -370,8 +370,7 @@ int perch__named_value(struct perch_profile *profile, const struct perch_thread 
 	ARRAY(row, nr_rows)                                                  \
 	ARRAY(lists, nr_rows)                                                \
 	ARRAY(samples_below, tree.nr)                                        \
-	ARRAY(hits, tree.nr)                                                 \
-	ARRAY(hit_samples, tree.nr)                                          \
+	ARRAY(root, nr_roots)                                                \
 	ARRAY(group_of, frames.nr)
 
 /* The parts of perch_profile_finish(), and the shares of its time that they take about. */

@@ -99,9 +99,15 @@ struct node {
 	struct context_id context; /* values that all frames share */
 	struct frame_id frame;
 	struct node_id first_child, next; /* NO_NODE: none */
-	uint32_t nr_children;
+	union {
+		uint32_t nr_children; /* until rows are made */
+		uint32_t visit;	      /* from then on: its place in a walk in depth first */
+	};
 	struct node_id next_outermost, next_hit; /* lists of struct row_lists */
-	uint32_t height; /* frames of the deepest stack from here on inwards */
+	union {
+		uint32_t height;    /* until then: frames of the deepest stack inwards */
+		uint32_t visit_end; /* from then on: the visit after those of nodes below it */
+	};
 	uint32_t row;
 	uint64_t self, samples, total; /* self, total: period */
 };

@@ -49,7 +49,7 @@ static uint32_t add_row(struct row_walk *walk, const struct node *node)
 	    PERCH__ARRAY_RESERVE(profile->row, walk->row_capacity, at + 1) ||
 	    PERCH__ARRAY_RESERVE(profile->lists, walk->lists_capacity, at + 1))
 		return NO_NUMBER;
-	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE, false };
+	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE, 0, false };
 	profile->row[at] = (struct perch_row){
 		.index = (uint32_t)at,
 		.event = perch__context_event(profile, node->context),
@@ -158,9 +158,18 @@ static void add_to_row(struct row_walk *walk, struct node *node, struct node_id 
 	if (node->samples) {
 		node->next_hit = lists->hit;
 		lists->hit = number;
+		lists->nr_hits++;
 	}
 	if (row->height < node->height)
 		row->height = node->height;
+}
+
+static int add_root(struct perch_profile *profile, struct node_id root)
+{
+	if (PERCH__ARRAY_RESERVE(profile->root, profile->roots_capacity, profile->nr_roots + 1))
+		return -ENOMEM;
+	profile->root[profile->nr_roots++] = root;
+	return 0;
 }
 
 #define AHEAD 16
@@ -190,7 +199,7 @@ static void prefetch_root(const struct row_walk *walk, size_t number)
 /* Adds all stacks of a root to their rows. */
 static int fill_from(struct row_walk *walk, struct node_id root)
 {
-	if (push_node(walk, root))
+	if (push_node(walk, root) || add_root(walk->profile, root))
 		return -ENOMEM;
 	while (walk->nr) {
 		struct row_step *step = &walk->step[walk->nr - 1];
@@ -198,6 +207,7 @@ static int fill_from(struct row_walk *walk, struct node_id root)
 
 		if (step->expanded) {
 			walk->open[step->row]--;
+			node->visit_end = (uint32_t)walk->nr_nodes;
 			walk->nr--;
 			continue;
 		}
@@ -211,6 +221,7 @@ static int fill_from(struct row_walk *walk, struct node_id root)
 						(size_t)step->row + 1))
 			return -ENOMEM;
 		add_to_row(walk, node, step->node);
+		node->visit = (uint32_t)walk->nr_nodes - 1;
 		step->expanded = true;
 		if (push_children(walk, node))
 			return -ENOMEM;
@@ -298,9 +309,8 @@ static int count_samples(struct perch_profile *profile)
 {
 	const struct node *node = profile->tree.node;
 
-	profile->hit_samples = calloc(profile->tree.nr + 1, sizeof(*profile->hit_samples));
 	profile->samples_below = calloc(profile->tree.nr + 1, sizeof(*profile->samples_below));
-	if (!profile->hit_samples || !profile->samples_below)
+	if (!profile->samples_below)
 		return -ENOMEM;
 	for (size_t i = profile->tree.nr; i-- > 0;) {
 		profile->samples_below[i] += node[i].samples;
@@ -315,11 +325,10 @@ int perch__rows_fill(struct perch_profile *profile)
 	struct row_walk walk = { .profile = profile };
 	int rc;
 
-	profile->hits = new_array(profile->tree.nr, sizeof(*profile->hits));
 	profile->group_of = new_array(profile->frames.nr, sizeof(*profile->group_of));
 	walk.cached_row = new_array(profile->frames.nr, sizeof(*walk.cached_row));
 	reserve_rows(&walk);
-	rc = profile->hits && profile->group_of && walk.cached_row ? number_values(&walk) : -ENOMEM;
+	rc = profile->group_of && walk.cached_row ? number_values(&walk) : -ENOMEM;
 	if (!rc && profile->graph_samples)
 		rc = count_samples(profile);
 	for (size_t i = 0; i < profile->tree.nr && !rc; i++) {
