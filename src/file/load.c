@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/files/compressed_file.h"
+#include "base/files/io.h"
 #include "base/no_memory.h"
 #include "internal.h"
 
@@ -39,25 +40,17 @@ static uint64_t whole_pages(uint64_t size)
 static int read_copy(struct perch_reader *reader, int fd, uint8_t *address, uint64_t *size,
 		     struct perch_error *err)
 {
-	uint64_t have = 0;
+	ssize_t have;
 
 	if (mmap(address, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
 		 -1, 0) == MAP_FAILED)
 		return PERCH__NO_MEMORY(err, "for the %llu bytes of the file",
 					(unsigned long long)*size);
 	reader->copied = true;
-	while (have < *size) {
-		ssize_t got = pread(fd, address + have, *size - have, have);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return cannot_read(errno, err);
-		if (!got)
-			break;
-		have += got;
-	}
-	*size = have;
+	have = perch__pread_upto(fd, address, *size, 0);
+	if (have < 0)
+		return cannot_read((int)-have, err);
+	*size = (uint64_t)have;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/files/compressed_file.h"
+#include "base/files/io.h"
 #include "base/no_memory.h"
 #include "internal.h"
 
@@ -51,21 +52,6 @@ static ssize_t read_some(int fd, void *bytes, size_t size)
 		if (errno != EAGAIN && errno != EINTR)
 			return -errno;
 	}
-}
-
-static int write_all(int file, const uint8_t *bytes, size_t size)
-{
-	while (size) {
-		ssize_t done = write(file, bytes, size);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		bytes += done;
-		size -= done;
-	}
-	return 0;
 }
 
 /* ---- the end of the recording ---- */
@@ -181,7 +167,7 @@ static int copy_pipe(int from, int to, uint8_t *bytes, struct perch_error *err)
 		if (!scan_bytes(&scanner, bytes, got))
 			return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 					       "piped input is not perf.data");
-		rc = write_all(to, bytes, got);
+		rc = perch__write_all(to, bytes, got);
 		copied += got;
 		if (!rc && copied - checked >= CHECK_EVERY) {
 			checked = copied;

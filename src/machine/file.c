@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/files/io.h"
 #include "internal.h"
 
 int perch_machine_path(const struct perch_machine *machine, const char *path, char *buffer,
@@ -18,29 +19,18 @@ int perch_machine_path(const struct perch_machine *machine, const char *path, ch
 
 ssize_t perch__read_at(int directory, const char *path, char *buffer, size_t size)
 {
-	size_t used = 0;
-	ssize_t got;
-	int fd, rc;
+	ssize_t used;
+	int fd;
 
 	if (!size)
 		return -EINVAL;
 	fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	while (used < size - 1) {
-		got = read(fd, buffer + used, size - 1 - used);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			rc = -errno;
-			close(fd);
-			return rc;
-		}
-		if (!got)
-			break;
-		used += got;
-	}
+	used = perch__read_upto(fd, buffer, size - 1);
 	close(fd);
+	if (used < 0)
+		return used;
 	while (used && buffer[used - 1] == '\n')
 		used--;
 	buffer[used] = 0;

@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/files/io.h"
 #include "base/files/open_file.h"
 #include "base/kernel/process_owner.h"
 #include "base/kernel/recorded_process.h"
@@ -515,20 +516,12 @@ void *perch__jitdump_bytes(const struct perch_jitdump *jitdump, uint64_t offset,
 			   int *rc)
 {
 	uint8_t *bytes = malloc(size);
-	size_t have = 0;
 
 	*rc = bytes ? 0 : -ENOMEM;
-	while (bytes && have < size) {
-		ssize_t got = pread(jitdump->fd, bytes + have, size - have, (off_t)(offset + have));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0) {
-			*rc = -EBADMSG;
-			free(bytes);
-			return NULL;
-		}
-		have += (size_t)got;
+	if (bytes && perch__pread_all(jitdump->fd, bytes, size, offset)) {
+		*rc = -EBADMSG;
+		free(bytes);
+		return NULL;
 	}
 	return bytes;
 }

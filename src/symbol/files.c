@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/files/decompress.h"
+#include "base/files/io.h"
 #include "base/no_memory.h"
 #include "internal.h"
 
@@ -124,22 +125,14 @@ int perch__notes_file_build_id(const char *path, uint8_t build_id[20])
 {
 	char notes[8192];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	size_t size = 0;
+	ssize_t size;
 	int found;
 
 	if (fd < 0)
 		return -errno;
-	while (size < sizeof(notes)) {
-		ssize_t got = read(fd, notes + size, sizeof(notes) - size);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		size += (size_t)got;
-	}
+	size = perch__read_upto(fd, notes, sizeof(notes));
 	close(fd);
-	found = perch__elf_notes_build_id(notes, size, 4, false, build_id);
+	found = perch__elf_notes_build_id(notes, size < 0 ? 0 : (size_t)size, 4, false, build_id);
 	return found ? found : -ENODATA;
 }
 

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/files/io.h"
 #include "base/kernel/process_owner.h"
 #include "base/search.h"
 #include "internal.h"
@@ -375,22 +376,16 @@ static int open_map(const struct sources *sources, const struct perch_dso *dso, 
 static int read_more(struct perf_map *map, int fd, size_t size)
 {
 	struct map_text *text;
-	size_t have = 0;
+	ssize_t got;
+	size_t have;
 
 	if (size > MAX_TEXT - map->text_size)
 		return -EFBIG;
 	text = perch__malloc(sizeof(*text) + size + 1);
 	if (!text)
 		return -ENOMEM;
-	while (have < size) {
-		ssize_t got = pread(fd, text->bytes + have, size - have, map->offset + (off_t)have);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		have += (size_t)got;
-	}
+	got = perch__pread_upto(fd, text->bytes, size, (uint64_t)map->offset);
+	have = got < 0 ? 0 : (size_t)got;
 	text->bytes[have] = 0;
 	size = add_lines(map, text->bytes, have);
 	if (!size && !map->last_line) {

@@ -11,6 +11,7 @@
 #include <perch/source.h>
 
 #include "base/array.h"
+#include "base/files/io.h"
 #include "base/files/open_file.h"
 #include "base/reserved.h"
 #include "base/no_memory.h"
@@ -57,18 +58,8 @@ static bool make_path(const struct perch_sources_options *options, const char *p
 static char *read_text(int fd, size_t size)
 {
 	char *text = perch__malloc(size + 1);
-	size_t have = 0;
 
-	while (text && have < size) {
-		ssize_t got = read(fd, text + have, size - have);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		have += (size_t)got;
-	}
-	if (text && have < size) {
+	if (text && perch__read_upto(fd, text, size) != (ssize_t)size) {
 		free(text);
 		return NULL;
 	}

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/io.h"
 #include "base/memory.h"
 #include "elf.h"
 
@@ -44,8 +45,6 @@ uint64_t perch__elf_word(const struct perch__elf *elf, const unsigned char *byte
 
 ssize_t perch__elf_read(const struct perch__elf *elf, void *buffer, uint64_t offset, size_t size)
 {
-	size_t done = 0;
-
 	if (offset > INT64_MAX - size)
 		return -EBADMSG;
 	if (elf->image) {
@@ -56,19 +55,7 @@ ssize_t perch__elf_read(const struct perch__elf *elf, void *buffer, uint64_t off
 		memcpy(buffer, elf->image + offset, size);
 		return (ssize_t)size;
 	}
-	while (done < size) {
-		ssize_t got =
-			pread(elf->fd, (char *)buffer + done, size - done, (off_t)(offset + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			break;
-		done += got;
-	}
-	return done;
+	return perch__pread_upto(elf->fd, buffer, size, offset);
 }
 
 int perch__elf_load(const struct perch__elf *elf, unsigned char **result, uint64_t offset,

@@ -8,23 +8,46 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Returns 0, or a negative errno; -ENODATA: the file ends before. */
-static inline int perch__pread_all(int fd, void *bytes, size_t size, uint64_t offset)
+/* Reads until the bytes are full or the file ends. Returns their number, or a negative errno. */
+static inline ssize_t perch__pread_upto(int fd, void *bytes, size_t size, uint64_t offset)
 {
-	char *at = bytes;
+	size_t have = 0;
 
-	while (size) {
-		ssize_t got = pread(fd, at, size, (off_t)offset);
+	while (have < size) {
+		ssize_t got = pread(fd, (char *)bytes + have, size - have, (off_t)(offset + have));
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
-		at += got;
-		offset += (uint64_t)got;
-		size -= (size_t)got;
+			return got < 0 ? -errno : (ssize_t)have;
+		have += (size_t)got;
 	}
-	return 0;
+	return (ssize_t)have;
+}
+
+/* The same at the position of the descriptor. */
+static inline ssize_t perch__read_upto(int fd, void *bytes, size_t size)
+{
+	size_t have = 0;
+
+	while (have < size) {
+		ssize_t got = read(fd, (char *)bytes + have, size - have);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : (ssize_t)have;
+		have += (size_t)got;
+	}
+	return (ssize_t)have;
+}
+
+/* Returns 0, or a negative errno; -ENODATA: the file ends before. */
+static inline int perch__pread_all(int fd, void *bytes, size_t size, uint64_t offset)
+{
+	ssize_t got = perch__pread_upto(fd, bytes, size, offset);
+
+	return got < 0 ? (int)got : (size_t)got < size ? -ENODATA : 0;
 }
 
 /* Returns 0, or a negative errno. */

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/files/io.h"
 #include "pager.h"
 
 #define HELD_MAX (64u << 10) /* more text does not fit on any screen; the capacity of a pipe */
@@ -57,21 +58,6 @@ static const char *pager_command(void)
 	if (!pager)
 		return "less 2>/dev/null || more";
 	return pager[0] && strcmp(pager, "cat") ? pager : NULL;
-}
-
-static bool write_all(int fd, const char *text, size_t size)
-{
-	while (size) {
-		ssize_t written = write(fd, text, size);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return false;
-		text += written;
-		size -= written;
-	}
-	return true;
 }
 
 static ssize_t read_some(int fd, char *text, size_t size)
@@ -129,7 +115,7 @@ static bool copy_output(int input, int output, struct held *held)
 	ssize_t got;
 
 	while ((got = read_some(input, held->text, sizeof(held->text))) > 0)
-		if (!write_all(output, held->text, got))
+		if (perch__write_all(output, held->text, got))
 			return false;
 	return true;
 }
@@ -141,7 +127,7 @@ static bool copy_output(int input, int output, struct held *held)
  */
 static bool pass_to_pager(int input, struct held *held, int pager, pid_t pid)
 {
-	bool ok = write_all(pager, held->text, held->used);
+	bool ok = !perch__write_all(pager, held->text, held->used);
 	bool found = false;
 	ssize_t got = 1;
 	int status = 0;
@@ -150,7 +136,7 @@ static bool pass_to_pager(int input, struct held *held, int pager, pid_t pid)
 		got = read_some(input, held->text + held->used, HELD_MAX);
 		if (got <= 0)
 			break;
-		ok = write_all(pager, held->text + held->used, got);
+		ok = !perch__write_all(pager, held->text + held->used, got);
 		held->used += got;
 		found = ok && held->used > HELD_MAX; /* it has read */
 	}
@@ -170,7 +156,7 @@ static void page(int input, struct held *held, const char *command)
 	int pager = start_pager(command, &pid);
 
 	if ((pager < 0 || !pass_to_pager(input, held, pager, pid)) &&
-	    write_all(STDOUT_FILENO, held->text, held->used))
+	    !perch__write_all(STDOUT_FILENO, held->text, held->used))
 		copy_output(input, STDOUT_FILENO, held);
 	/* when the pager has ended, the closed pipe ends the command, too */
 	close(input);
@@ -197,7 +183,7 @@ static void hold(int input, const struct winsize *size, const char *command)
 			return;
 		}
 	}
-	write_all(STDOUT_FILENO, held.text, held.used);
+	perch__write_all(STDOUT_FILENO, held.text, held.used);
 }
 
 /* Ends the output and waits for the pager. It is safe in a signal handler. */
