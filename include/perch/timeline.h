@@ -210,8 +210,10 @@ struct perch_timeline_options {
  *
  * @param[out] timeline  the new timeline; NULL after a failure
  * @param options        NULL is all 0
- * @param[out] err       the reason of a failure: out of memory
+ * @param[out] err       the reason of a failure
  * @return 0, or a negative errno
+ * @retval -EINVAL  a reserved member of the options is not 0
+ * @retval -ENOMEM  out of memory
  */
 PERCH_API int perch_timeline_new(struct perch_timeline **timeline,
 				 const struct perch_timeline_options *options,

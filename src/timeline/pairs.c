@@ -39,7 +39,7 @@ struct perch_pairs {
 
 static int no_memory(struct perch_error *err)
 {
-	return PERCH__NO_MEMORY(err, "no memory for pairs of events");
+	return PERCH__NO_MEMORY(err, "for pairs of events");
 }
 
 int perch_pairs_new(struct perch_pairs **result, const struct perch_pairs_options *options,

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What a program calls: records of the kernel become changes of threads. */
 #include "base/no_memory.h"
+#include "base/reserved.h"
 #include "timeline/internal.h"
 
 int perch_timeline_new(struct perch_timeline **timeline,
 		       const struct perch_timeline_options *options, struct perch_error *err)
 {
+	*timeline = NULL;
+	if (PERCH__CHECK_RESERVED(options, "perch_timeline_options", err))
+		return -EINVAL;
 	*timeline = calloc(1, sizeof(**timeline));
 	if (!*timeline)
 		return PERCH__NO_MEMORY(err, "for a timeline");

@@ -165,7 +165,7 @@ static void numbers_many_chains_at_a_time(void **state)
 {
 	static const enum perch_export_format formats[] = {
 		PERCH_EXPORT_FOLDED,  PERCH_EXPORT_SPEEDSCOPE, PERCH_EXPORT_JSON,
-		PERCH_EXPORT_FIREFOX, PERCH_EXPORT_PAGE, PERCH_EXPORT_PERFETTO,
+		PERCH_EXPORT_FIREFOX, PERCH_EXPORT_PAGE,       PERCH_EXPORT_PERFETTO,
 	};
 	const struct perch_export_options options = { .add_chain = 1 };
 

@@ -19,10 +19,12 @@
 #include <perch/file.h>
 #include <perch/filter.h>
 #include <perch/jitdump.h>
+#include <perch/pairs.h>
 #include <perch/profile.h>
 #include <perch/sampler.h>
 #include <perch/session.h>
 #include <perch/synthesize.h>
+#include <perch/timeline.h>
 #include <perch/tracepoint.h>
 
 static struct perch_error err;
@@ -74,6 +76,20 @@ static void refuses_targets(void **state)
 	assert_int_equal(perch_events_parse(&events, "page-faults", NULL, &err), 0);
 	assert_refused(perch_set_open(&set, &events, &targets, NULL, &err), "perch_targets");
 	perch_events_clear(&events);
+}
+
+static void refuses_timelines(void **state)
+{
+	struct perch_timeline_options options = { .reserved = { 0, 0, 0, 1 } };
+	struct perch_pairs_options of_pairs = { .reserved = { 1 } };
+	struct perch_timeline *timeline;
+	struct perch_pairs *pairs;
+
+	(void)state;
+	assert_refused(perch_timeline_new(&timeline, &options, &err), "perch_timeline_options");
+	assert_null(timeline);
+	assert_refused(perch_pairs_new(&pairs, &of_pairs, &err), "perch_pairs_options");
+	assert_null(pairs);
 }
 
 static void refuses_events(void **state)
@@ -256,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refuses_options),
 		cmocka_unit_test(refuses_targets),
+		cmocka_unit_test(refuses_timelines),
 		cmocka_unit_test(refuses_events),
 		cmocka_unit_test(refuses_sampler_options),
 		cmocka_unit_test(refuses_calls_to_explain),

@@ -65,7 +65,7 @@ static int append_cpus(struct stat_job *stat, uint32_t type, const void *head, s
 	int rc;
 
 	if (!numbers)
-		return PERCH__NO_MEMORY(err, "no memory for the list of CPUs");
+		return PERCH__NO_MEMORY(err, "for the list of CPUs");
 	memcpy(at, head, head_size);
 	at += head_size / 2;
 	*at++ = 0; /* the kind: a list */
@@ -90,7 +90,7 @@ static int append_threads(struct stat_job *stat, struct perch_error *err)
 				       MOST_ENTRIES, nr);
 	map = calloc(1, sizeof(*map) + nr * sizeof(map->thread[0]));
 	if (!map)
-		return PERCH__NO_MEMORY(err, "no memory for the list of threads");
+		return PERCH__NO_MEMORY(err, "for the list of threads");
 	map->nr = nr;
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_process_state state;
@@ -186,7 +186,7 @@ static int create(struct stat_job *stat, struct perch_error *err)
 	for (size_t i = 0; events && ids && i < stat->nr_lines; i++)
 		events[i] = file_event(stat, &stat->line[i], ids);
 	if (!events || !ids)
-		PERCH__NO_MEMORY(err, "no memory for the events");
+		PERCH__NO_MEMORY(err, "for the events");
 	else if (!strcmp(path, "-"))
 		rc = perch_writer_open_fd(&stat->recording, STDOUT_FILENO, events, stat->nr_lines,
 					  err);
