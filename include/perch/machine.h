@@ -116,6 +116,44 @@ PERCH_API void perch_machine_set_demangle(struct perch_machine *machine,
  * free(3) frees the result. */
 PERCH_API char *perch_machine_demangle(const struct perch_machine *machine, const char *name);
 
+/** What the text of a user probe means, if the symbol tables of its file do not say it. */
+struct perch_probe_request {
+	const char *path;      /**< of the file */
+	const char *function;  /**< its name; NULL if offset is that of the probe */
+	const char *source;    /**< the name of a source file, as the end of its path; or NULL */
+	uint32_t line;	       /**< of the source file */
+	uint64_t offset;       /**< of the probe in the file, without function and source */
+	const char *arguments; /**< "count, item->name"; or NULL */
+	bool returns;	       /**< it hits when the function returns */
+	uint64_t reserved[4];  /**< for members of later versions */
+};
+/** A site of a probe. */
+struct perch_probe_site {
+	uint64_t offset; /**< of its instruction in the file */
+	/** The arguments as in struct perch_event, or NULL; free(3) frees them. */
+	char *arguments;
+	char *unread;	      /**< the others, as in struct perch_event; free(3) frees them */
+	uint64_t reserved[2]; /**< for members of later versions */
+};
+/** Finds the sites of a probe: at most `most`. Returns their number, or a negative errno. */
+typedef int perch_probe_finder(const struct perch_probe_request *request,
+			       struct perch_probe_site *site, size_t most, struct perch_error *err);
+/**
+ * Sets the function that finds functions in debug files, lines and arguments of probes, so that
+ * events may have them ("uprobe:./server:'serve(request->path)'", "uprobe:./server:serve.c:120").
+ * perch_find_probe() of libperch-profile is one.
+ *
+ * @param machine  the machine
+ * @param finder   NULL: none, the default
+ */
+PERCH_API void perch_machine_set_probe_finder(struct perch_machine *machine,
+					      perch_probe_finder *finder);
+/** Calls the function of perch_machine_set_probe_finder(). Returns -ENOSYS without one. */
+PERCH_API int perch_machine_find_probe(const struct perch_machine *machine,
+				       const struct perch_probe_request *request,
+				       struct perch_probe_site *site, size_t most,
+				       struct perch_error *err);
+
 /**
  * Makes the path of a file below the root of the machine.
  *

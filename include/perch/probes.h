@@ -55,6 +55,20 @@ PERCH_API int perch_probes_define(struct perch_probes **probes, struct perch_eve
  */
 PERCH_API void perch_probes_free(struct perch_probes *probes);
 
+/**
+ * Finds the file that a name in the text of a probe means: a path, or without a slash a program in
+ * the environment variable PATH or a library in the usual directories ("libc").
+ *
+ * @param name         the name
+ * @param[out] path    an absolute path below the root of the machine
+ * @param size         bytes of path
+ * @param machine      NULL is this machine
+ * @param[out] err     the reason of a failure; NULL is allowed
+ * @return 0, -ENOENT or -ENAMETOOLONG
+ */
+PERCH_API int perch_probe_file(const char *name, char *path, size_t size,
+			       const struct perch_machine *machine, struct perch_error *err);
+
 /** A site of a USDT probe: a static probe in a program or library. */
 struct perch_usdt_probe {
 	const char *provider; /**< "shop" of "usdt:./server:shop:sold" */

@@ -84,6 +84,33 @@ struct perch_unwind_result {
  */
 PERCH_API uint64_t perch_unwind_registers(enum perch_arch arch);
 
+/**
+ * Finds the canonical frame address at an instruction: the stack pointer before the call of its
+ * function.
+ *
+ * @param symbols            finds the file
+ * @param dso                a file
+ * @param offset             of the instruction in the file
+ * @param arch               the architecture
+ * @param[out] number        the register, as in DWARF, that it is relative to
+ * @param[out] frame_offset  what is added to the register
+ * @param[out] err           the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @retval -ENODATA there is no rule, or it is no sum
+ * @retval -ENOTSUP another architecture
+ */
+PERCH_API int perch_unwind_frame_address(struct perch_symbols *symbols, const struct perch_dso *dso,
+					 uint64_t offset, enum perch_arch arch, unsigned *number,
+					 int64_t *frame_offset, struct perch_error *err);
+/**
+ * Returns the name of a register by its number in DWARF, as perch_register_name(). Thread-safe.
+ *
+ * @param arch    the architecture
+ * @param number  the number in DWARF
+ * @return the name; NULL for others
+ */
+PERCH_API const char *perch_unwind_register_name(enum perch_arch arch, unsigned number);
+
 /** An unwinder with its cache of rules. */
 struct perch_unwinder;
 

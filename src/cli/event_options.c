@@ -3,6 +3,8 @@
 #include <string.h>
 #include <perch/disassembler.h>
 #include <perch/explain.h>
+#include <perch/function.h>
+#include <perch/symbol.h>
 
 #include "event_options.h"
 #include "options.h"
@@ -233,4 +235,10 @@ void cli_note_ignored(const char *command, const char *name, const struct perch_
 		for (size_t j = 0; j < CLI_NR(asked_for); j++)
 			if (found[i].cause == asked_for[j])
 				cli_note(command, "%s: %s", name, found[i].message);
+}
+
+void cli_use_debug_info(struct perch_machine *machine)
+{
+	perch_machine_set_demangle(machine, perch_demangle);
+	perch_machine_set_probe_finder(machine, perch_find_probe);
 }

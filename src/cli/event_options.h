@@ -46,4 +46,7 @@ void cli_note_filter(const char *command, const struct perch_event *event,
 void cli_note_ignored(const char *command, const char *name, const struct perch_attr *attr,
 		      struct perch_machine *machine);
 
+/* Lets events have demangled names of functions, and lines and variables of programs. */
+void cli_use_debug_info(struct perch_machine *machine);
+
 #endif

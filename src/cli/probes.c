@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,7 @@ int cli_define_probes(const char *command, struct cli_probes wanted,
 	if ((!inherit && !arguments) || nr_defined == CLI_NR(defined))
 		return 0;
 	if (perch_probes_define(&defined[nr_defined], events, machine, &err)) {
-		if (inherit)
+		if (inherit && err.errnum != EINVAL)
 			perch_error_remedy(
 				&err,
 				"measure only the first thread with -i, or every process with -a, or mount tracefs and make it writable");

@@ -83,6 +83,7 @@ struct perch_machine {
 	pid_t process; /* the process whose facts are read; 0 is the caller */
 	bool probing;
 	char *(*demangle)(const char *name);
+	perch_probe_finder *find_probe;
 	struct cached attr_size;
 	struct cached breakpoints_fire; /* value: 1 if they fire; not valid while unknown */
 	/* of samples with these fields, and a stack of so many bytes; ns is 0 while unknown */

@@ -72,6 +72,19 @@ void perch_machine_set_demangle(struct perch_machine *machine, char *(*demangle)
 	machine->demangle = demangle;
 }
 
+void perch_machine_set_probe_finder(struct perch_machine *machine, perch_probe_finder *finder)
+{
+	machine->find_probe = finder;
+}
+
+int perch_machine_find_probe(const struct perch_machine *machine,
+			     const struct perch_probe_request *request,
+			     struct perch_probe_site *site, size_t most, struct perch_error *err)
+{
+	return machine && machine->find_probe ? machine->find_probe(request, site, most, err)
+					      : -ENOSYS;
+}
+
 char *perch_machine_demangle(const struct perch_machine *machine, const char *name)
 {
 	return machine && machine->demangle ? machine->demangle(name) : NULL;

@@ -402,6 +402,16 @@ const char *perch__debug_error(const struct debug_info *info)
 	return info->dwarf && info->dwarf->is_damaged ? damaged : NULL;
 }
 
+bool perch__debug_read(struct debug_info *info)
+{
+	if (info->deferred) {
+		info->deferred = false;
+		open_dwarf(info);
+	}
+	perch__debug_complete(info);
+	return info->dwarf;
+}
+
 bool perch__debug_is_open(const struct debug_info *info)
 {
 	return info->dwarf || info->deferred;
@@ -431,6 +441,29 @@ bool perch__debug_address(const struct debug_info *info, uint64_t offset, uint64
 	return false;
 }
 
+bool perch__debug_offset(const struct debug_info *info, uint64_t address, uint64_t *offset)
+{
+	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
+
+	if (info->kernel) {
+		*offset = address + info->shift;
+		return true;
+	}
+	for (size_t i = 0; i < file->elf.nr_loads; i++) {
+		const struct perch__elf_segment *segment = &file->elf.segment[i];
+
+		if (!info->has_file) {
+			*offset = address - (file->elf.segment[0].address & ~4095ull);
+			return true;
+		}
+		if (address < segment->address || address - segment->address >= segment->size)
+			continue;
+		*offset = address - segment->address + segment->offset;
+		return true;
+	}
+	return false;
+}
+
 int perch__debug_frames(struct debug_info *info, uint64_t offset,
 			struct debug_frame frame[MAX_DEBUG_FRAMES])
 {
@@ -439,12 +472,7 @@ int perch__debug_frames(struct debug_info *info, uint64_t offset,
 
 	if (nr >= 0)
 		return nr;
-	if (info->deferred) {
-		info->deferred = false;
-		open_dwarf(info);
-		perch__debug_complete(info);
-	}
-	nr = info->dwarf && perch__debug_address(info, offset, &address)
+	nr = perch__debug_read(info) && perch__debug_address(info, offset, &address)
 		     ? perch__dwarf_frames(info->dwarf, address, frame)
 		     : 0;
 	if (info->index && nr >= 0)

@@ -41,6 +41,10 @@ struct debug_info {
 
 /* Finds the address of an offset of the DSO. Returns false if no segment has it. */
 bool perch__debug_address(const struct debug_info *info, uint64_t offset, uint64_t *address);
+/* The reverse. */
+bool perch__debug_offset(const struct debug_info *info, uint64_t address, uint64_t *offset);
+/* Opens .dwarf, which an index may replace. Returns false if it cannot be read. */
+bool perch__debug_read(struct debug_info *info);
 /* Opens the split unit of a skeleton unit: the function of struct dwarf. */
 void perch__split_open(void *context, struct dwarf_unit *skeleton);
 

@@ -57,8 +57,8 @@ static const struct perch_symbol *find_inlined(struct perch_symbols *symbols,
 	return added;
 }
 
-/* Opens the debug information of a DSO, on the first call only. Returns NULL if there is none. */
-static struct debug_info *open_debug_info(struct perch_symbols *symbols, struct dso_symbols *cached)
+struct debug_info *perch__symbols_debug_info(struct perch_symbols *symbols,
+					     struct dso_symbols *cached)
 {
 	const struct dso_kind *kind = perch__kind_of(cached->dso);
 
@@ -93,8 +93,8 @@ bool perch_symbols_has_debug_info(struct perch_symbols *symbols, const struct pe
 {
 	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
 
-	if (!cached || dso->jitdump || cached->has_inlined || open_debug_info(symbols, cached) ||
-	    cached->bpf)
+	if (!cached || dso->jitdump || cached->has_inlined ||
+	    perch__symbols_debug_info(symbols, cached) || cached->bpf)
 		return cached;
 	cached->lineless++;
 	return false;
@@ -157,7 +157,7 @@ static int make_frames(struct perch_symbols *symbols, struct dso_symbols *cached
 		       struct cached_frames *frames)
 {
 	struct debug_frame found[MAX_DEBUG_FRAMES];
-	struct debug_info *debug = open_debug_info(symbols, cached);
+	struct debug_info *debug = perch__symbols_debug_info(symbols, cached);
 	struct perch_jitdump *jitdump = cached->dso->jitdump;
 	int by_debug = debug ? perch__debug_frames(debug, frames->offset, found) : 0;
 	size_t nr = by_debug > 0 ? (size_t)by_debug : 0;

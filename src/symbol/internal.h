@@ -12,6 +12,7 @@
  * with an address what is inlined in it. dwarf/dwarf.h describes the reader. A file calls only
  * files below its own:
  *
+ *	variables.c			variables of functions (perch/variables.h)
  *	caller.c			the function of a return address, for exports
  *	code.c				the code of a DSO
  *	frames.c			the functions at an offset
@@ -35,6 +36,9 @@
  *	  dwarf/dwp.c			  the index of a .dwp file
  *	  dwarf/dwarf_split.c		  split units
  *	  dwarf/dwarf_frames.c		  inlined functions, and the frames of an address
+ *	  dwarf/dwarf_variables.c	  variables by name, and members of their types
+ *	    dwarf/dwarf_locations.c	    where they are at an address
+ *	  dwarf/dwarf_inlined.c		  all inlined functions, and the code of a line
  *	  dwarf/dwarf_names.c		  entries that names are made of
  *	  dwarf/dwarf_units.c		  units and their functions
  *	  dwarf/dwarf_lines.c		  line tables

@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include <perch/variables.h>
+
 #include "base/inlined_names.h"
 #include "base/reserved.h"
 #include "base/no_memory.h"
@@ -295,6 +297,28 @@ const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
 	if (cached)
 		cached->misses += !found;
 	return found;
+}
+
+int perch_symbols_list(struct perch_symbols *symbols, const struct perch_dso *dso,
+		       perch_symbol_visit *visit, void *context, struct perch_error *err)
+{
+	struct dso_symbols *cached = perch__symbols_of_dso(symbols, dso);
+	int rc = 0;
+
+	if (!cached)
+		return PERCH__NO_MEMORY(err, "for symbols");
+	perch__symbols_load(symbols, cached);
+	if (!cached->table.nr)
+		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "%s",
+				       cached->error.text[0] ? cached->error.text
+							     : "it has no functions");
+	for (size_t i = 0; i < cached->table.nr && !rc; i++) {
+		const struct perch_symbol *symbol =
+			make_symbol(symbols, cached, &cached->table, &cached->table.entry[i]);
+
+		rc = symbol ? visit(context, symbol) : PERCH__NO_MEMORY(err, "for symbols");
+	}
+	return rc;
 }
 
 const struct perch_symbol *perch_symbols_find_data(struct perch_symbols *symbols,

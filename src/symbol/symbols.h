@@ -122,6 +122,10 @@ char *perch__symbols_alloc_text(struct perch_symbols *symbols, size_t size);
 /* Returns the text itself if it is clean and lives as long as the handle, or a clean copy. */
 const char *perch__symbols_clean(struct perch_symbols *symbols, const char *text, bool lives);
 
+/* frames.c: opens the debug information of a DSO, on the first call only. Returns NULL if there is
+ * none. */
+struct debug_info *perch__symbols_debug_info(struct perch_symbols *symbols,
+					     struct dso_symbols *cached);
 /* Returns what is cached for a DSO, or NULL if out of memory. */
 struct dso_symbols *perch__symbols_of_dso(struct perch_symbols *symbols,
 					  const struct perch_dso *dso);

@@ -12,6 +12,7 @@
  * calls only files below its own:
  *
  *	unwind.c		finds the row of each address, and follows the callers
+ *	frame_address.c		where the frame of a function is
  *	rows.c			each row once, and the ranges of addresses that share it
  *	row.c			makes a row of the rules of an address
  *	  rules.c		  the file of a DSO, and its sections with rules

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Arguments of probes: of USDT probes, as perch record reads and perch script prints them.
+# Arguments of probes, of functions, lines and USDT probes, as perch record reads and perch script prints them.
 # shellcheck source=tests/kernel/common.bash
 . "$(dirname "$(realpath "$0")")/common.bash"
 
@@ -35,6 +35,69 @@ if "$perch" list probe > list && "$perch" record -c 1 -o u.data -e "usdt:$target
 else
 	skip "arguments of a USDT probe" "the file has none on this architecture"
 fi
+# ---- functions: variables by debug information ----
+# Prints the members of the objects with the arguments, without the address.
+objects() {		# file
+	"$perch" script -j -i "$1" 2> script_err | sed 's/.*"trace":{"__probe_[a-z]*":[0-9]*,\(.*\)},"ip".*/\1/; s/"__probe_[a-z]*":[0-9]*,//'
+}
+
+# Compares the arguments of the three calls of a probe. In the wanted text N is the number of the call, from -1 on.
+reads() {		# name, event, wanted
+	"$perch" record -c 1 -o f.data -e "$2" -- "$program" > out 2>&1
+	objects f.data > got
+	for n in -1 0 1; do
+		echo "${3//N/$n}"
+	done | diff - got >> out 2>&1
+	report $? "$1, $(basename "$program")"
+}
+
+refuses() {		# name, event, a part of the message
+	"$perch" record -c 1 -o f.data -e "$2" -- "$program" > out 2>&1
+	[ $? -ne 0 ] && grep -q -F -- "$3" out
+	report $? "$1"
+}
+
+for program in "$target" "$target-plain"; do
+	probe=uprobe:$program:work
+	reads "parameters" "$probe(count, name, small, large)" \
+		'"count":N,"name":"name of a thing","small":-3,"large":1099511627776'
+	reads "members of structs" "$probe(item->number, item->next->name, item->list[1], item->high)" \
+		'"item_number":11,"item_next_name":"last","item_list_1":-2,"item_high":17'
+	reads "a name, and a global variable" "$probe(id=item->number, calls)" '"id":11,"calls":7'
+	"$perch" record -c 1 -o r.data -e "uretprobe:$program:work(\$retval)" -- "$program" > out 2>&1
+	objects r.data | sed 's/.*"retval":/"retval":/' > got
+	printf '"retval":%d\n' 1099511627771 1099511627773 1099511627775 | diff - got >> out 2>&1
+	report $? "what a function returns, $(basename "$program")"
+	line=$(grep -n 'printf("work' "${PERCH_SOURCE_ROOT:?}/tests/kernel/probe_target.c" | cut -d: -f 1)
+	reads "a line" "uprobe:$program:probe_target.c:$line(count)" '"count":N'
+done
+program=$target-plain
+"$perch" record -c 1 -o f.data -e "uprobe:$program:work(*)" -- "$program" > out 2>&1
+objects f.data | grep -c '^"count":-*[01],"name":"name of a thing","item":[0-9]*,"small":-3,"large":1099511627776$' > got
+[ "$(cat got)" = 3 ]
+report $? "all parameters"
+"$perch" record -c 1 -o f.data -e "uprobe:$program:probe_target.c:$line(twice)" -- "$program" > out 2>&1
+objects f.data > got
+printf '"twice":%d\n' -2 0 2 | diff - got >> out 2>&1
+report $? "a local variable on its line"
+
+refuses "no such variable" "uprobe:$program:work(nix)" "no variable 'nix'"
+refuses "no such member" "uprobe:$program:work(item->nix)" "no member 'nix'"
+refuses "a struct is no value" "uprobe:$program:work(*item)" "it is a struct: name a member"
+refuses "variables after the return" "uretprobe:$program:work(count)" 'only $retval'
+refuses "no code on a line" "uprobe:$program:probe_target.c:2" "has no code"
+refuses "no such source file" "uprobe:$program:nix.c:2" "no source file 'nix.c'"
+
+# ---- perch list ----
+"$perch" list -x "$program" 'wor*' > out 2>&1 &&
+	grep -q '^  work  *\[function\] 0x[0-9a-f]*, [0-9]* bytes (count, name, item, small, large)$' out
+report $? "perch list -x: functions with parameters"
+"$perch" list -x "$target" shop > out 2>&1
+[ "$(uname -m)" != x86_64 ] || grep -q '^  shop:sold  *\[usdt\] 0x.* arg1=%[a-z0-9]*:s32 ' out
+report $? "perch list -x: USDT probes with arguments"
+! "$perch" list -x "$target" nix > out 2>&1 && grep -q 'matches$' out
+report $? "perch list -x: no match"
+
 "$perch" stat -e "usdt:$target:shop:sold" -- "$target" > out 2>&1 && grep -q ' 3 .*usdt:' out
 report $? "a USDT probe with arguments is counted"
 [ ! -d /sys/kernel/tracing/events/perch ] ||

@@ -32,6 +32,9 @@ struct item {
 	short list[4];
 };
 
+extern int calls;
+int calls = 7;
+
 /* Not static: compilers change the parameters of a static function. */
 long work(int count, const char *name, struct item *item, signed char small, uint64_t large);
 
@@ -45,7 +48,7 @@ __attribute__((noinline)) long work(int count, const char *name, struct item *it
 	      [name] "r"(name), [number] "m"(item->number));
 #endif
 	printf("work(%d, %s, %d, %d)\n", count, name, item->next->number, small);
-	return twice + small + (long)large;
+	return twice + small + (long)large + 0 * calls;
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <perch/symbol.h>
 
+#include "event_options.h"
 #include "list.h"
 #include "options.h"
 #include "terminal/pager.h"
@@ -84,6 +85,8 @@ static int show_list(struct list *list)
 #define SETS(member) CLI_SETS(struct list, member)
 
 static const struct cli_option options[] = {
+	CLI_ROW(.letter = 'x', .name = "exec", .argument = "FILE", SETS(file),
+		.help = "list the functions and USDT probes of a program or library"),
 	CLI_ROW(.letter = 'j', .name = "json", SETS(json),
 		.help = "print JSON: an array of objects"),
 	CLI_ROW(.letter = 'v', .name = "verbose", SETS(details),
@@ -111,9 +114,15 @@ int perch_cmd_list(int argc, char **argv)
 	first = cli_options_parse(&cli_list_usage, &list, argc, argv);
 	if (perch_machine_new(&list.machine, NULL, cli_calls_that_survive(), &err))
 		return cli_error("list", &err);
-	perch_machine_set_demangle(list.machine, perch_demangle);
-	read_filter(&list.filter, argc - first, argv + first);
-	status = show_list(&list);
+	cli_use_debug_info(list.machine);
+	if (list.file) {
+		list.filter.words = argv + first;
+		list.filter.nr_words = (size_t)(argc - first);
+		status = list_file(list.file, &list.filter, list.json, list.machine);
+	} else {
+		read_filter(&list.filter, argc - first, argv + first);
+		status = show_list(&list);
+	}
 	perch_machine_free(list.machine);
 	return status;
 }

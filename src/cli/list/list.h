@@ -3,6 +3,7 @@
  * The files of `perch list`. A file calls only files below its own:
  *
  *	list.c			the command
+ *	list_file.c		functions and USDT probes of a file
  *	list_text.c		events as text
  *	list_json.c		events as JSON
  *	list_gather.c		finds the events of the machine
@@ -62,6 +63,7 @@ struct list {
 	struct perch_machine *machine;
 	struct list_filter filter;
 	bool json, details;
+	const char *file; /* -x, or NULL */
 	struct list_event *event;
 	size_t nr, capacity;
 	struct perch_error no_tracepoints; /* why events are missing; kind NONE if none are */
@@ -77,6 +79,8 @@ extern const struct list_kind_text list_kinds[LIST_KINDS];
 bool list_kind_word(const char *word, unsigned *kinds);
 /* Returns the state as text: "not supported" and so on. */
 const char *list_state_text(enum list_state state);
+/* True if a name, or another one that may be NULL, matches a word of the filter. */
+bool list_wanted(const struct list_filter *filter, const char *name, const char *alias);
 /* Adds an event if the filter selects it. *added is the event or NULL. Returns 0 or -ENOMEM. */
 int list_add(struct list *list, enum list_kind kind, const char *name, const char *alias,
 	     struct list_event **added);
@@ -115,6 +119,9 @@ int list_visit_formats(const struct list *list, const struct perch_pmu *pmu, lis
 int list_visit_fields(const struct list *list, const char *tracepoint, list_visit *visit,
 		      void *context);
 
+/* list_file.c: prints what probes can be placed in a file. Returns an exit status. */
+int list_file(const char *file, const struct list_filter *filter, bool json,
+	      const struct perch_machine *machine);
 /* list_json.c, list_text.c. The first returns an exit status. */
 int list_print_json(const struct list *list);
 void list_print_text(const struct list *list);

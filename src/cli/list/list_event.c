@@ -65,11 +65,8 @@ static bool matches_word(const char *text, const char *word)
 	return strcasestr(text, word);
 }
 
-static bool wanted(const struct list_filter *filter, enum list_kind kind, const char *name,
-		   const char *alias)
+bool list_wanted(const struct list_filter *filter, const char *name, const char *alias)
 {
-	if (filter->kinds && !(filter->kinds & 1u << kind))
-		return false;
 	if (!filter->nr_words)
 		return true;
 	for (size_t i = 0; i < filter->nr_words; i++)
@@ -83,7 +80,8 @@ int list_add(struct list *list, enum list_kind kind, const char *name, const cha
 	     struct list_event **added)
 {
 	*added = NULL;
-	if (!wanted(&list->filter, kind, name, alias))
+	if ((list->filter.kinds && !(list->filter.kinds & 1u << kind)) ||
+	    !list_wanted(&list->filter, name, alias))
 		return 0;
 	if (PERCH__ARRAY_RESERVE(list->event, list->capacity, list->nr + 1))
 		return -ENOMEM;

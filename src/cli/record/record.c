@@ -325,7 +325,7 @@ int perch_cmd_record(int argc, char **argv)
 		return cli_error(options.command, &err);
 	/* the user waits for one complete answer */
 	perch_machine_set_probing(options.events.machine, true);
-	perch_machine_set_demangle(options.events.machine, perch_demangle);
+	cli_use_debug_info(options.events.machine);
 	first = record_parse(&options, argc, argv);
 	if (first < argc)
 		options.program_argv = argv + first;

@@ -187,7 +187,7 @@ int perch_cmd_stat(int argc, char **argv)
 		return cli_error(STAT_COMMAND, &err);
 	/* further system calls may find the reason of a refusal: a command can take the time */
 	perch_machine_set_probing(stat.events.machine, true);
-	perch_machine_set_demangle(stat.events.machine, perch_demangle);
+	cli_use_debug_info(stat.events.machine);
 	status = stat_parse(&stat, argc, argv);
 	if (!status)
 		status = stat.options.report ? stat_report(&stat) : measure(&stat);

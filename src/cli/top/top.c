@@ -49,7 +49,7 @@ int perch_cmd_top(int argc, char **argv)
 		status = cli_error(TOP_COMMAND, &err);
 	if (!status) {
 		perch_machine_set_probing(top->record.events.machine, true);
-		perch_machine_set_demangle(top->record.events.machine, perch_demangle);
+		cli_use_debug_info(top->record.events.machine);
 		status = top_parse(top, argc, argv);
 	}
 	if (!status)

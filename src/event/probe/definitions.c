@@ -257,6 +257,24 @@ static int define_event(struct perch_probes **probes, struct perch_events *event
 	return rc;
 }
 
+static void report_failure(const struct perch_event *event, int rc, struct perch_error *err)
+{
+	if (event->arguments && rc == -EINVAL) {
+		perch_error_set(err, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
+				"'%s': the kernel refuses the arguments '%s'", event->name,
+				event->arguments);
+		perch_error_remedy(err, "the last lines of error_log in tracefs say why");
+		return;
+	}
+	perch_error_set(
+		err, -rc, PERCH_ERROR_NOT_SUPPORTED,
+		event->arguments
+			? "'%s': its arguments are read only if it is defined in tracefs, and that failed (%s)"
+			: "'%s' would miss new threads and children: they inherit a probe only if it is defined in tracefs, and that failed (%s)",
+		event->name, strerror(-rc));
+	perch_error_remedy(err, "mount tracefs and make it writable");
+}
+
 static int define_all(struct perch_probes **probes, struct perch_events *events,
 		      struct perch_machine *machine, struct perch_error *err)
 {
@@ -264,11 +282,7 @@ static int define_all(struct perch_probes **probes, struct perch_events *events,
 		int rc = events->event[i].path ? define_event(probes, events, i, machine) : 0;
 
 		if (rc) {
-			perch_error_set(
-				err, -rc, PERCH_ERROR_NOT_SUPPORTED,
-				"'%s' would miss new threads and children: they inherit a probe only if it is defined in tracefs, and that failed (%s)",
-				events->event[i].name, strerror(-rc));
-			perch_error_remedy(err, "mount tracefs and make it writable");
+			report_failure(&events->event[i], rc, err);
 			return rc;
 		}
 	}

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <perch/probes.h>
+
 #include "elf_lookup.h"
 
 /* Used when the environment has no PATH. */
@@ -207,5 +209,19 @@ int perch__find_dso(const char *name, char *path, size_t size, const struct perc
 		if (rc)
 			rc = search_directory(library_directories[i], name, path, size, machine);
 	}
+	return rc;
+}
+
+int perch_probe_file(const char *name, char *path, size_t size, const struct perch_machine *machine,
+		     struct perch_error *err)
+{
+	const int rc = perch__find_dso(name, path, size, machine);
+
+	if (rc)
+		perch_error_set(err, -rc, PERCH_ERROR_FILE,
+				strchr(name, '/')
+					? "there is no file '%s'"
+					: "there is no program '%s' in PATH and no such library",
+				name);
 	return rc;
 }

@@ -2,7 +2,8 @@
 /*
  * Probes of the PMUs uprobe and kprobe (Linux 4.17), which exist while the event is open:
  *
- *	uprobe:PATH:FUNCTION[+OFFSET][(COUNTER)]
+ *	uprobe:PATH:FUNCTION[+OFFSET][(ARGUMENTS)][(COUNTER)]
+ *	uprobe:PATH:SOURCE:LINE[(ARGUMENTS)][(COUNTER)]
  *	uprobe:PATH:OFFSET[(COUNTER)]
  *	uretprobe: the same, for returns
  *	kprobe:FUNCTION[+OFFSET]
@@ -83,7 +84,10 @@ static size_t name_length(const struct perch__probe_spec *probe, const char *tex
 	if (text[length] == '(' && !isdigit((unsigned char)text[length + 1]))
 		after = perch__after_parentheses(text + length);
 	if (after && text[length + 1] == '*' && *after == '.')
-		after += strcspn(after, PERCH__NAME_ENDS);
+		after += plain_length(after);
+	if (after && *after == '(' && !isdigit((unsigned char)after[1]) &&
+	    perch__after_parentheses(after))
+		after = perch__after_parentheses(after); /* arguments after parameters */
 	return after ? (size_t)(after - text) : length;
 }
 
@@ -122,7 +126,49 @@ static int expect_colon(struct perch__parser *parser, size_t *at, const char *wh
 	return 0;
 }
 
-/* FUNCTION[+OFFSET], or a number. */
+/* (ARGUMENTS) after a quoted name, an offset or a line. Those after a name are part of it, because
+ * they may be its parameters. */
+static int parse_arguments(struct perch__parser *parser, size_t *at,
+			   struct perch__probe_spec *probe)
+{
+	const char *open = parser->text + *at, *after;
+
+	if (*open != '(' || isdigit((unsigned char)open[1]) || probe->kind != PERCH__PROBE_USER)
+		return 0;
+	after = perch__after_parentheses(open);
+	if (!after)
+		return expected_at(parser, *at + 1,
+				   "the file offset of a reference counter after '(', or arguments "
+				   "and ')'");
+	if (after - open - 2 >= PATH_MAX)
+		return perch__parse_error(parser, *at, ENAMETOOLONG, PERCH_ERROR_SYNTAX,
+					  "the arguments have at most %d bytes", PATH_MAX - 1);
+	memcpy(probe->arguments, open + 1, after - open - 2);
+	probe->arguments[after - open - 2] = '\0';
+	*at = after - parser->text;
+	return 0;
+}
+
+/* :LINE after the name of a source file. */
+static int parse_line(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe)
+{
+	const char *text = parser->text + *at;
+	uint64_t line;
+	int rc;
+
+	if (probe->kind != PERCH__PROBE_USER || *text != ':' || !isdigit((unsigned char)text[1]) ||
+	    !strchr(probe->symbol, '.'))
+		return 0;
+	probe->at_offset = ++*at;
+	rc = perch__take_number(parser, at, &line, "a line of the source file");
+	if (!rc && (!line || line > UINT32_MAX))
+		return perch__parse_error(parser, probe->at_offset, ERANGE, PERCH_ERROR_SYNTAX,
+					  "a file has no line %llu", (unsigned long long)line);
+	probe->line = rc ? 0 : (uint32_t)line;
+	return rc;
+}
+
+/* FUNCTION[+OFFSET], SOURCE:LINE, or a number. */
 static int parse_location(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe,
 			  const char *what)
 {
@@ -133,10 +179,14 @@ static int parse_location(struct perch__parser *parser, size_t *at, struct perch
 	if (probe->numbered)
 		return perch__take_number(parser, at, &probe->offset, what);
 	rc = parse_part(parser, at, probe->symbol, name_length(probe, parser->text + *at), what);
+	if (!rc)
+		rc = parse_line(parser, at, probe);
 	if (rc || parser->text[*at] != '+')
-		return rc;
+		return rc ? rc : parse_arguments(parser, at, probe);
 	probe->at_offset = ++*at;
 	rc = perch__take_number(parser, at, &probe->offset, "an offset in bytes after '+'");
+	if (!rc)
+		rc = parse_arguments(parser, at, probe);
 	if (rc || !probe->returns || !probe->offset)
 		return rc;
 	/* the return address is on top of the stack only at the first instruction */

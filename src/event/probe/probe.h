@@ -22,12 +22,14 @@ enum perch__probe_kind { PERCH__PROBE_USER, PERCH__PROBE_KERNEL, PERCH__PROBE_US
 
 struct perch__probe_spec {
 	enum perch__probe_kind kind;
-	bool returns;		 /* hits when the function returns */
-	bool numbered;		 /* given by offset or address, without a symbol */
-	char file[PATH_MAX];	 /* as written, without quotes; "" for the kernel */
-	char path[PATH_MAX];	 /* absolute path of the file */
-	char provider[PATH_MAX]; /* of a USDT probe */
-	char symbol[PATH_MAX];	 /* function, or name of a USDT probe */
+	bool returns;		  /* hits when the function returns */
+	bool numbered;		  /* given by offset or address, without a symbol */
+	char file[PATH_MAX];	  /* as written, without quotes; "" for the kernel */
+	char path[PATH_MAX];	  /* absolute path of the file */
+	char provider[PATH_MAX];  /* of a USDT probe */
+	char symbol[PATH_MAX];	  /* function, or name of a USDT probe */
+	char arguments[PATH_MAX]; /* "count, item->name"; "" without them */
+	uint32_t line;		  /* of the source file that symbol names; 0: it is a function */
 	uint64_t offset, counter;
 	struct perch__probe_matches matches; /* if the function is a glob */
 	/* byte offsets in the text, for errors; at_counter is 0 without a reference counter */

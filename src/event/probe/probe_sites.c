@@ -2,6 +2,7 @@
 /* Finds the sites of user probes in their file, and reports why a probe has none. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -187,22 +188,119 @@ static int find_matches(struct perch__parser *parser, struct perch__probe_spec *
 	return -E2BIG;
 }
 
+/* Asks the function of perch_machine_set_probe_finder(). */
+static int ask_finder(struct perch__parser *parser, const struct perch__probe_spec *probe,
+		      struct perch_probe_request request, struct perch__usdt_site *site, size_t *nr)
+{
+	struct perch_probe_site *found_site = calloc(PERCH__USDT_SITES_MAX, sizeof(*found_site));
+	int found;
+
+	if (!found_site)
+		return perch__parse_error(parser, probe->at_symbol, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					  "no memory to parse a probe");
+	request.path = probe->path;
+	request.arguments = probe->arguments[0] ? probe->arguments : NULL;
+	request.returns = probe->returns;
+	found = perch_machine_find_probe(parser->machine, &request, found_site,
+					 PERCH__USDT_SITES_MAX, parser->err);
+	for (int i = 0; i < found; i++)
+		site[i] = (struct perch__usdt_site){ .offset = found_site[i].offset,
+						     .arguments = found_site[i].arguments,
+						     .unread = found_site[i].unread };
+	free(found_site);
+	if (found > 0)
+		*nr = (size_t)found;
+	else if (found == -ENOSYS)
+		perch__parse_error(parser, probe->at_symbol, ENOSYS, PERCH_ERROR_NOT_SUPPORTED,
+				   "lines and arguments need perch_machine_set_probe_finder()");
+	else if (parser->err)
+		parser->err->column = (int)probe->at_symbol;
+	return found < 0 ? found : 0;
+}
+
+/* Takes the parentheses at the end of a name as arguments. Returns false if there are none. */
+static bool split_arguments(struct perch__probe_spec *probe)
+{
+	const size_t length = strlen(probe->symbol);
+	size_t depth = 0, open = length;
+
+	if (!length || probe->symbol[length - 1] != ')' || probe->arguments[0])
+		return false;
+	do {
+		open--;
+		depth += probe->symbol[open] == ')';
+		depth -= probe->symbol[open] == '(';
+	} while (open && depth);
+	if (!open || depth || open + 2 >= length)
+		return false;
+	memcpy(probe->arguments, probe->symbol + open + 1, length - open - 2);
+	probe->arguments[length - open - 2] = '\0';
+	probe->symbol[open] = '\0';
+	return true;
+}
+
+/* The reverse, for a message: what is in the parentheses is more likely a type of C++ or Go. */
+static bool join_arguments(struct perch__probe_spec *probe)
+{
+	const size_t length = strlen(probe->symbol);
+
+	if (!probe->arguments[0] || !length || probe->symbol[length - 1] == ')' ||
+	    (!strstr(probe->symbol, "::") && probe->symbol[length - 1] != '.'))
+		return false;
+	snprintf(probe->symbol + length, sizeof(probe->symbol) - length, "(%s)", probe->arguments);
+	return true;
+}
+
+/* Returns -ENOENT without an error message if there is no function of the name. */
+static int find_by_name(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			const struct perch__elf *elf, struct perch__elf_function *function,
+			char clones[PERCH__NAMES_MAX])
+{
+	int rc = perch__elf_find_function(elf, probe->symbol, function);
+
+	return rc == -ENOENT ? find_demangled(parser, probe, elf, function, clones) : rc;
+}
+
+/* Finds a function in the debug file of a stripped one. Returns false if it is not there. */
+static bool find_in_debug_file(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			       struct perch__elf_function *function)
+{
+	const struct perch_probe_request request = { .path = probe->path,
+						     .function = probe->symbol,
+						     .returns = probe->returns };
+	struct perch_probe_site found;
+
+	if (!function->stripped || perch__is_glob(probe->symbol) ||
+	    perch_machine_find_probe(parser->machine, &request, &found, 1, NULL) != 1)
+		return false;
+	function->offset = found.offset;
+	return true;
+}
+
 static int find_function_site(struct perch__parser *parser, struct perch__probe_spec *probe,
 			      const struct perch__elf *elf, struct perch__usdt_site *site)
 {
 	struct perch__elf_function function;
 	char clones[PERCH__NAMES_MAX] = "";
-	int rc = perch__elf_find_function(elf, probe->symbol, &function);
+	size_t nr;
+	int rc = find_by_name(parser, probe, elf, &function, clones);
 
-	if (rc == -ENOENT)
-		rc = find_demangled(parser, probe, elf, &function, clones);
+	if (rc == -ENOENT && split_arguments(probe)) {
+		rc = find_by_name(parser, probe, elf, &function, clones);
+		if (rc == -ENOTUNIQ && join_arguments(probe))
+			rc = find_by_name(parser, probe, elf, &function, clones);
+	}
 	if (rc == -ENOTUNIQ)
 		return rc;
-	if (rc == -ENOENT && perch__is_glob(probe->symbol)) {
+	if (rc == -ENOENT && perch__is_glob(probe->symbol) && !probe->arguments[0]) {
 		rc = find_matches(parser, probe, elf);
 		if (rc != -ENOENT)
 			return rc;
 	}
+	if (rc == -ENOENT && find_in_debug_file(parser, probe, &function))
+		rc = 0;
+	if (rc == -ENOENT && join_arguments(probe))
+		find_by_name(parser, probe, elf, &function, clones);
 	if (rc == -ENOENT)
 		return report_no_function(parser, probe, elf, &function, clones);
 	if (rc)
@@ -212,7 +310,11 @@ static int find_function_site(struct perch__parser *parser, struct perch__probe_
 		return rc;
 	if (__builtin_add_overflow(function.offset, probe->offset, &site->offset))
 		site->offset = UINT64_MAX; /* beyond the end of every file */
-	return perch__check_function_offset(parser, probe, elf, &function);
+	rc = perch__check_function_offset(parser, probe, elf, &function);
+	if (rc || !probe->arguments[0])
+		return rc;
+	return ask_finder(parser, probe, (struct perch_probe_request){ .offset = site->offset },
+			  site, &nr);
 }
 
 static int find_usdt_sites(struct perch__parser *parser, const struct perch__probe_spec *probe,
@@ -285,6 +387,11 @@ int perch__find_probe_sites(struct perch__parser *parser, struct perch__probe_sp
 	site[0] = (struct perch__usdt_site){ .offset = probe->offset };
 	if (probe->kind == PERCH__PROBE_USDT)
 		rc = find_usdt_sites(parser, probe, &elf, site, nr);
+	else if (probe->line)
+		rc = ask_finder(parser, probe,
+				(struct perch_probe_request){ .source = probe->symbol,
+							      .line = probe->line },
+				site, nr);
 	else if (!probe->numbered)
 		rc = find_function_site(parser, probe, &elf, &site[0]);
 	if (!rc && probe->at_counter)

@@ -12,6 +12,9 @@
  *	dwarf_units.c          units and their functions
  *	dwarf_split.c          units in .dwo and .dwp files
  *	dwarf_names.c          names of functions, with the scopes around them
+ *	dwarf_variables.c      variables by name, with members of their types
+ *	dwarf_locations.c         where they are at an address
+ *	dwarf_inlined.c        all inlined functions, and the code of a line
  *	dwarf_frames.c         inlined functions, and the frames of an address
  *
  * It is the only reader: libdw (elfutils) is in tests alone, as the oracle: same_lines.c and
@@ -27,6 +30,8 @@
  */
 #ifndef PERCH_SYMBOL_DWARF_H
 #define PERCH_SYMBOL_DWARF_H
+
+#include <perch/variables.h>
 
 #include "base/files/cursor.h"
 #include "symbol/decompress_thread.h"
@@ -137,6 +142,18 @@ enum dwarf_attribute {
 	ATTRIBUTE_DECL_LINE,
 	ATTRIBUTE_DECL_COLUMN,
 	ATTRIBUTE_OBJECT_POINTER,
+	/* of variables and types */
+	ATTRIBUTE_TYPE,
+	ATTRIBUTE_LOCATION,
+	ATTRIBUTE_FRAME_BASE,
+	ATTRIBUTE_CONST_VALUE,
+	ATTRIBUTE_BYTE_SIZE,
+	ATTRIBUTE_ENCODING,
+	ATTRIBUTE_MEMBER_OFFSET, /* DW_AT_data_member_location */
+	ATTRIBUTE_BIT_SIZE,
+	ATTRIBUTE_BIT_OFFSET, /* DW_AT_data_bit_offset */
+	ATTRIBUTE_DECLARATION,
+	ATTRIBUTE_LOCLISTS_BASE,
 	NR_ATTRIBUTES,
 };
 
@@ -223,13 +240,14 @@ struct dwarf_value {
 	uint16_t form; /* 0: the entry does not have it */
 	union {
 		uint64_t number;
-		const char *text; /* of DW_FORM_string */
+		const char *text;     /* of DW_FORM_string */
+		const uint8_t *block; /* of forms with bytes: their number, then the bytes */
 	};
 };
 
 /* The decoded attributes of an entry. */
 struct dwarf_entry {
-	uint32_t has; /* bits of enum dwarf_attribute */
+	uint64_t has; /* bits of enum dwarf_attribute */
 	struct dwarf_value value[NR_ATTRIBUTES];
 };
 
@@ -244,7 +262,7 @@ struct dwarf_range {
 struct dwarf_unit {
 	uint64_t offset, end; /* in .debug_info */
 	uint64_t abbreviations_offset;
-	uint64_t low_pc, addr_base, str_offsets_base, rnglists_base;
+	uint64_t low_pc, addr_base, str_offsets_base, rnglists_base, loclists_base;
 	uint64_t ranges_base, rnglists_start; /* what offsets of range lists are relative to */
 	struct dwarf *dwarf;		      /* that has it */
 	struct dwarf_format format;
@@ -331,6 +349,8 @@ bool perch__dwarf_number(const struct dwarf_entry *entry, enum dwarf_attribute a
 			 uint64_t *number);
 /* A reference to the file that several debug files share. */
 #define IN_ALTERNATIVE (1ull << 63)
+/* Returns the bytes of a block or an expression of a unit; at is NULL if it is none. */
+struct cursor perch__dwarf_block(const struct dwarf_unit *unit, const struct dwarf_value *value);
 /* Returns the offset in .debug_info that an attribute refers to, or 0. */
 uint64_t perch__dwarf_reference(const struct dwarf_unit *unit, const struct dwarf_value *value);
 /*
@@ -389,6 +409,21 @@ int perch__dwarf_line(struct dwarf_unit *unit, uint64_t address, const char **fi
 /* Sets *has if the line table has a row in a range of addresses. Returns 0 or an errno, as above.
  */
 int perch__dwarf_has_row(struct dwarf_unit *unit, uint64_t start, uint64_t end, bool *has);
+/* Finds the address of the row after that of an address; `end` if there is none before. Returns 0
+ * or an errno, as above. */
+int perch__dwarf_next_row(struct dwarf_unit *unit, uint64_t address, uint64_t end, uint64_t *next);
+/* A search for the addresses of a line. */
+struct line_search {
+	const char *source; /* the end of a path */
+	uint32_t line;
+	int (*visit)(void *context, uint64_t address);
+	void *context;
+	bool has_file; /* set: a unit has the file */
+	uint32_t next; /* set: the next line with code, or 0 */
+};
+/* Visits each address of a unit that is read where the rows of the line begin. Returns 0, what
+ * visit returned, or -ENOMEM. */
+int perch__dwarf_visit_unit_line(struct dwarf_unit *unit, struct line_search *search);
 /* Returns a relative path without the ./ before it. */
 static inline const char *perch__relative_path(const char *path)
 {
@@ -446,10 +481,69 @@ int perch__dwarf_take_split(struct dwarf_unit *skeleton, struct dwarf_section *s
 
 /* ---- dwarf_names.c ---- */
 
+/* Decodes the entry at an offset of .debug_info. Returns 0 or -ENOTSUP. */
+int perch__dwarf_entry_at(struct dwarf_unit *unit, uint64_t offset, struct dwarf_entry *entry,
+			  unsigned *tag);
+/* Finds the entry that an attribute refers to; *key is not changed without the attribute. Returns 0
+ * or -ENOTSUP. */
+int perch__dwarf_refer(struct dwarf_unit *unit, const struct dwarf_entry *entry,
+		       enum dwarf_attribute attribute, struct scope_key *key);
 /* Sets what reads entries for names. */
 void perch__dwarf_names(struct dwarf *dwarf);
 /* Finds the name of the function of an entry, as perch__scope_name(). */
 int perch__dwarf_name(struct dwarf_unit *unit, uint64_t entry, const char **name);
+
+/* ---- dwarf_locations.c: where values are ---- */
+
+/* .debug_loclists or .debug_loc of a file, whole. */
+struct dwarf_location_lists {
+	uint8_t *bytes;
+	size_t size;
+	bool pairs; /* .debug_loc: DWARF 2 to 4 */
+};
+
+/* Where a value is. */
+struct dwarf_location {
+	enum perch_value_location kind;
+	unsigned number; /* of a register */
+	int64_t offset;
+	uint64_t word; /* an address or a constant */
+	bool in_frame; /* as in struct perch_variable */
+};
+/*
+ * Finds the place of a variable at an address. function: the entry of the function around it.
+ * start: its first address. Returns 0; -ENODATA: it has no value there; -ENOTSUP: it is in several
+ * parts, or an expression is not understood; -ENOMEM.
+ */
+int perch__dwarf_location(struct dwarf_unit *unit, const struct dwarf_location_lists *locations,
+			  const struct dwarf_entry *variable, const struct dwarf_entry *function,
+			  uint64_t start, uint64_t address, struct dwarf_location *location);
+
+/* ---- dwarf_variables.c: names to values ---- */
+
+/*
+ * Finds the value of an expression such as "item->next->name" at an address: as
+ * perch_symbols_variable(). error: set after a failure.
+ */
+int perch__dwarf_variable(struct dwarf *dwarf, const struct dwarf_location_lists *locations,
+			  uint64_t address, const char *text, struct perch_variable *variable,
+			  struct symbol_error *error);
+/* Calls visit with the name of each parameter of the function around an address, in their order.
+ * Returns 0, what visit returned, -ENOENT: there is no function; or -ENOTSUP or -ENOMEM. */
+int perch__dwarf_parameters(struct dwarf *dwarf, uint64_t address,
+			    int (*visit)(void *context, const char *name), void *context);
+
+/* Finds where the first line of a function ends, which begins at an address: after its prologue.
+ * Returns 0, -ENOENT: there is none; -ENOTSUP or -ENOMEM. */
+int perch__dwarf_after_prologue(struct dwarf *dwarf, uint64_t address, uint64_t *after);
+
+/* ---- dwarf_inlined.c ---- */
+
+/* Visits each copy of each inlined function, with the address where it begins. Returns 0, what
+ * visit returned, or -ENOMEM. Units that are not understood are left out. */
+int perch__dwarf_visit_inlined(struct dwarf *dwarf, perch_inlined_visit *visit, void *context);
+/* The same for the addresses of a line. */
+int perch__dwarf_visit_line(struct dwarf *dwarf, struct line_search *search);
 
 /* ---- dwarf_frames.c ---- */
 

@@ -72,6 +72,28 @@ static enum dwarf_attribute attribute_of(uint64_t name)
 		return ATTRIBUTE_DECL_COLUMN;
 	case DW_AT_object_pointer:
 		return ATTRIBUTE_OBJECT_POINTER;
+	case DW_AT_type:
+		return ATTRIBUTE_TYPE;
+	case DW_AT_location:
+		return ATTRIBUTE_LOCATION;
+	case DW_AT_frame_base:
+		return ATTRIBUTE_FRAME_BASE;
+	case DW_AT_const_value:
+		return ATTRIBUTE_CONST_VALUE;
+	case DW_AT_byte_size:
+		return ATTRIBUTE_BYTE_SIZE;
+	case DW_AT_encoding:
+		return ATTRIBUTE_ENCODING;
+	case DW_AT_data_member_location:
+		return ATTRIBUTE_MEMBER_OFFSET;
+	case DW_AT_bit_size:
+		return ATTRIBUTE_BIT_SIZE;
+	case DW_AT_data_bit_offset:
+		return ATTRIBUTE_BIT_OFFSET;
+	case DW_AT_declaration:
+		return ATTRIBUTE_DECLARATION;
+	case DW_AT_loclists_base:
+		return ATTRIBUTE_LOCLISTS_BASE;
 	default:
 		return ATTRIBUTE_NONE;
 	}

@@ -31,6 +31,9 @@ bool perch__dwarf_value(struct cursor *cursor, const struct dwarf_spec *spec,
 		value->number = perch__read_uleb(cursor);
 	} else if (!step->skip && step->bytes <= sizeof(value->number)) {
 		value->number = perch__read(cursor, step->bytes);
+	} else if (step->skip == SKIP_BLOCK) {
+		value->block = cursor->at;
+		perch__dwarf_step(cursor, step);
 	} else { /* only a reference to the sibling is understood */
 		value->number = perch__dwarf_step(cursor, step);
 	}
@@ -54,7 +57,7 @@ static int read_attributes(const struct abbreviations *table, uint32_t first, ui
 		}
 		if (!perch__dwarf_value(cursor, spec, &entry->value[spec->wanted]))
 			return -ENOTSUP;
-		entry->has |= 1u << spec->wanted;
+		entry->has |= 1ull << spec->wanted;
 	}
 	return cursor->failed ? -ENOTSUP : 0;
 }
@@ -105,6 +108,24 @@ bool perch__dwarf_number(const struct dwarf_entry *entry, enum dwarf_attribute a
 	}
 }
 
+struct cursor perch__dwarf_block(const struct dwarf_unit *unit, const struct dwarf_value *value)
+{
+	const struct dwarf_section *info = unit->dwarf->section[DWARF_INFO];
+	struct cursor cursor = { NULL, NULL, unit->dwarf->swapped, false };
+	struct dwarf_spec spec = { 0 };
+	uint64_t size;
+
+	if (!perch__dwarf_form(&spec, value->form, unit->format) || spec.step.skip != SKIP_BLOCK)
+		return cursor;
+	cursor.at = value->block;
+	cursor.end = info->bytes + unit->end;
+	size = spec.step.size ? perch__read(&cursor, spec.step.size) : perch__read_uleb(&cursor);
+	if (cursor.failed || size > (uint64_t)(cursor.end - cursor.at))
+		cursor.at = NULL;
+	cursor.end = cursor.at ? cursor.at + size : NULL;
+	return cursor;
+}
+
 uint64_t perch__dwarf_reference(const struct dwarf_unit *unit, const struct dwarf_value *value)
 {
 	if (perch__is_reference(value->form))
@@ -126,7 +147,7 @@ uint64_t perch__dwarf_origin(const struct dwarf_unit *unit, const struct dwarf_e
 	enum dwarf_attribute next = entry->has >> ATTRIBUTE_ORIGIN & 1 ? ATTRIBUTE_ORIGIN
 								       : ATTRIBUTE_SPECIFICATION;
 
-	if (entry->has & (1u << ATTRIBUTE_NAME | 1u << ATTRIBUTE_LINKAGE_NAME) ||
+	if (entry->has & (1ull << ATTRIBUTE_NAME | 1ull << ATTRIBUTE_LINKAGE_NAME) ||
 	    !(entry->has >> next & 1))
 		return 0;
 	return perch__dwarf_reference(unit, &entry->value[next]);

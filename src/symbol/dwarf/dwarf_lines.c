@@ -172,6 +172,32 @@ int perch__dwarf_has_row(struct dwarf_unit *unit, uint64_t start, uint64_t end, 
 	return 0;
 }
 
+int perch__dwarf_next_row(struct dwarf_unit *unit, uint64_t address, uint64_t end, uint64_t *next)
+{
+	struct dwarf_lines *lines = rows_of(unit);
+	const struct sequence *sequence;
+	struct machine machine;
+
+	*next = end;
+	if (!lines || lines->error)
+		return lines ? lines->error : -ENOMEM;
+	sequence = find_sequence(lines, address);
+	if (!sequence)
+		return 0;
+	set_machine(&machine, lines, find_mark(lines, sequence, address));
+	while (machine.cursor.at < machine.cursor.end) {
+		enum step step;
+
+		machine.rows = 1;
+		step = perch__line_run(&machine);
+		if (step == STEP_ROW && machine.address > address && machine.address < end)
+			*next = machine.address;
+		if (step > STEP_ROW || (step == STEP_ROW && machine.address > address))
+			break;
+	}
+	return 0;
+}
+
 int perch__dwarf_line(struct dwarf_unit *unit, uint64_t address, const char **file, uint32_t *line)
 {
 	struct dwarf_lines *lines = rows_of(unit);
@@ -203,5 +229,83 @@ int perch__dwarf_line(struct dwarf_unit *unit, uint64_t address, const char **fi
 	}
 	rc = path_of(lines, row.file, file);
 	*line = !rc && *file && row.line <= INT32_MAX ? row.line : 0;
+	return rc;
+}
+
+/* ---- addresses of a line ---- */
+
+/* True if a path is the wanted one, or ends in it. */
+static bool ends_in(const char *path, const char *wanted)
+{
+	const size_t length = strlen(path), tail = strlen(wanted);
+
+	return tail && length >= tail && !strcmp(path + length - tail, wanted) &&
+	       (length == tail || path[length - tail - 1] == '/');
+}
+
+/* Marks the files with a name: a bit for each. Returns NULL if there are none, or without memory.
+ */
+static uint8_t *find_files(struct dwarf_lines *lines, const char *source)
+{
+	const char *slash = strrchr(source, '/'), *name = slash ? slash + 1 : source;
+	uint8_t *files = perch__calloc(lines->nr_files / 8 + 1, 1);
+	bool any = false;
+
+	for (size_t i = 0; files && i < lines->nr_files; i++) {
+		const char *path;
+
+		if (!lines->file[i].name || !ends_in(lines->file[i].name, name) ||
+		    path_of(lines, i, &path) || !path || !ends_in(path, source))
+			continue;
+		files[i / 8] |= (uint8_t)(1 << i % 8);
+		any = true;
+	}
+	if (any)
+		return files;
+	free(files);
+	return NULL;
+}
+
+static int visit_sequence(const struct dwarf_lines *lines, const struct sequence *sequence,
+			  const uint8_t *files, struct line_search *search)
+{
+	uint32_t last = 0; /* the line of the row before, if it is of one of the files */
+	struct machine machine;
+	enum step step = STEP_ROW;
+	int rc = 0;
+
+	set_machine(&machine, lines, &lines->mark[sequence->mark]);
+	while (step <= STEP_ROW && !rc) {
+		const bool is_of = step == STEP_ROW && machine.file < lines->nr_files &&
+				   files[machine.file / 8] >> machine.file % 8 & 1;
+
+		if (is_of && machine.line > search->line &&
+		    (!search->next || machine.line < search->next))
+			search->next = machine.line;
+		if (is_of && machine.line == search->line && last != machine.line)
+			rc = search->visit(search->context, machine.address);
+		if (step == STEP_ROW)
+			last = is_of ? machine.line : 0;
+		if (machine.cursor.at == machine.cursor.end || machine.address > sequence->end)
+			break;
+		machine.rows = 1;
+		step = perch__line_run(&machine);
+	}
+	return rc;
+}
+
+int perch__dwarf_visit_unit_line(struct dwarf_unit *unit, struct line_search *search)
+{
+	struct dwarf_lines *lines = lines_of(unit);
+	uint8_t *files;
+	int rc = 0;
+
+	if (!lines)
+		return -ENOMEM;
+	files = lines->error ? NULL : find_files(lines, search->source);
+	search->has_file |= files != NULL;
+	for (size_t i = 0; files && i < lines->nr_sequences && !rc; i++)
+		rc = visit_sequence(lines, &lines->sequence[i], files, search);
+	free(files);
 	return rc;
 }

@@ -4,9 +4,8 @@
 
 #include "dwarf.h"
 
-/* Decodes an entry. Returns 0 or -ENOTSUP. */
-static int read_entry(struct dwarf_unit *unit, uint64_t offset, struct dwarf_entry *entry,
-		      unsigned *tag)
+int perch__dwarf_entry_at(struct dwarf_unit *unit, uint64_t offset, struct dwarf_entry *entry,
+			  unsigned *tag)
 {
 	const struct abbreviation *abbreviation;
 	struct cursor cursor;
@@ -23,9 +22,8 @@ static int read_entry(struct dwarf_unit *unit, uint64_t offset, struct dwarf_ent
 	return perch__dwarf_entry(unit->abbreviations, abbreviation, &cursor, entry);
 }
 
-/* Finds the entry that an attribute refers to, if there is the attribute. */
-static int find_reference(struct dwarf_unit *unit, const struct dwarf_entry *entry,
-			  enum dwarf_attribute attribute, struct scope_key *key)
+int perch__dwarf_refer(struct dwarf_unit *unit, const struct dwarf_entry *entry,
+		       enum dwarf_attribute attribute, struct scope_key *key)
 {
 	if (!(entry->has >> attribute & 1))
 		return 0;
@@ -54,18 +52,19 @@ static int describe_entry(void *context, struct scope_key key, struct scope_entr
 
 	(void)context;
 	*result = (struct scope_entry){ 0 };
-	rc = read_entry(unit, key.at, &entry, &result->tag);
+	rc = perch__dwarf_entry_at(unit, key.at, &entry, &result->tag);
 	if (!rc)
 		rc = read_text(unit, &entry, ATTRIBUTE_LINKAGE_NAME, &result->linkage_name);
 	/* that of a type may be one that cannot be demangled */
 	if (!rc && (!result->linkage_name || !perch__is_function(result->tag)))
 		rc = read_text(unit, &entry, ATTRIBUTE_NAME, &result->name);
 	if (!rc && !result->linkage_name)
-		rc = find_reference(unit, &entry,
-				    entry.has >> ATTRIBUTE_ORIGIN & 1 ? ATTRIBUTE_ORIGIN
-								      : ATTRIBUTE_SPECIFICATION,
-				    &result->declaration);
-	return rc ? rc : find_reference(unit, &entry, ATTRIBUTE_OBJECT_POINTER, &result->object);
+		rc = perch__dwarf_refer(unit, &entry,
+					entry.has >> ATTRIBUTE_ORIGIN & 1 ? ATTRIBUTE_ORIGIN
+									  : ATTRIBUTE_SPECIFICATION,
+					&result->declaration);
+	return rc ? rc
+		  : perch__dwarf_refer(unit, &entry, ATTRIBUTE_OBJECT_POINTER, &result->object);
 }
 
 static int position(void *context, struct scope_key key, struct scope_position *result)
@@ -74,7 +73,7 @@ static int position(void *context, struct scope_key key, struct scope_position *
 	struct dwarf_entry entry;
 	unsigned tag;
 	uint64_t file;
-	int rc = read_entry(unit, key.at, &entry, &tag);
+	int rc = perch__dwarf_entry_at(unit, key.at, &entry, &tag);
 
 	(void)context;
 	if (rc || !perch__dwarf_number(&entry, ATTRIBUTE_DECL_FILE, &file))

@@ -73,6 +73,7 @@ static int take_bases(struct dwarf *dwarf, struct dwarf_unit *unit, const struct
 	perch__dwarf_number(entry, ATTRIBUTE_ADDR_BASE, &unit->addr_base);
 	perch__dwarf_number(entry, ATTRIBUTE_STR_OFFSETS_BASE, &unit->str_offsets_base);
 	perch__dwarf_number(entry, ATTRIBUTE_RNGLISTS_BASE, &unit->rnglists_base);
+	perch__dwarf_number(entry, ATTRIBUTE_LOCLISTS_BASE, &unit->loclists_base);
 	perch__dwarf_number(entry, ATTRIBUTE_DWO_ID, &unit->split_id);
 	if (!(entry->has >> ATTRIBUTE_LOW_PC & 1))
 		return 0;

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the sites of probes by debug information (perch/function.h). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <perch/variables.h>
+
+#include "base/function_name.h"
+#include "base/no_memory.h"
+#include "internal.h"
+
+/* ---- functions by name ---- */
+
+struct name_search {
+	struct perch_symbols *symbols;
+	const char *name;
+	uint64_t offset;
+	size_t nr;
+};
+
+/* A demangled name may have parameters in addition. */
+static bool is_named(struct perch_symbols *symbols, const struct perch_symbol *symbol,
+		     const char *name)
+{
+	const char *after;
+
+	if (!strcmp(symbol->name, name))
+		return true;
+	if (*symbol->name != '_')
+		return false;
+	after = perch__after_name(perch_symbols_name(symbols, symbol), name);
+	return after && (!*after || *after == '(');
+}
+
+static int visit_symbol(void *context, const struct perch_symbol *symbol)
+{
+	struct name_search *search = context;
+
+	if (!is_named(search->symbols, symbol, search->name))
+		return 0;
+	search->nr++;
+	search->offset = symbol->start;
+	return 0;
+}
+
+static int find_function(struct perch_symbols *symbols, const struct perch_dso *dso,
+			 const char *name, uint64_t *offset, struct perch_error *err)
+{
+	struct name_search search = { symbols, name, 0, 0 };
+	int rc = perch_symbols_list(symbols, dso, visit_symbol, &search, err);
+
+	if (rc)
+		return rc;
+	*offset = search.offset;
+	if (search.nr > 1)
+		return perch_error_set(err, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
+				       "'%s' has several functions '%s'", dso->path, name);
+	return search.nr ? 0
+			 : perch_error_set(err, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+					   "there is no function '%s' in '%s'", name, dso->path);
+}
+
+/* ---- arguments ---- */
+
+/* Reads the arguments at a site, or after the prologue if they are not there before. */
+static int find_arguments(struct function_site *site, const char *text,
+			  struct perch_probe_site *result, struct perch_error *err)
+{
+	const struct perch_symbol *symbol;
+	uint64_t after;
+	bool late;
+	int rc =
+		perch__probe_arguments(site, text, &result->arguments, &result->unread, &late, err);
+
+	if (rc || !late || site->returns)
+		return rc;
+	symbol = perch_symbols_find(site->symbols, site->dso, site->offset);
+	if (!symbol || symbol->start != site->offset ||
+	    perch_symbols_after_prologue(site->symbols, site->dso, site->offset, &after, NULL))
+		return 0;
+	free(result->arguments);
+	free(result->unread);
+	result->offset = site->offset = after;
+	return perch__probe_arguments(site, text, &result->arguments, &result->unread, &late, err);
+}
+
+/* ---- lines ---- */
+
+enum { MAX_FRAMES_OF_LINE = 16 };
+
+/* The code of a line in one function: the calls that are inlined around it distinguish copies. */
+struct line_site {
+	uint64_t offset;   /* of its first instruction */
+	uint64_t function; /* where that begins */
+	uint32_t call[MAX_FRAMES_OF_LINE];
+};
+
+struct line_sites {
+	struct perch_symbols *symbols;
+	const struct perch_dso *dso;
+	struct line_site *site;
+	size_t nr, most;
+};
+
+static bool is_same_copy(const struct line_site *a, const struct line_site *b)
+{
+	return a->function == b->function && !memcmp(a->call, b->call, sizeof(a->call));
+}
+
+static int add_line_site(void *context, uint64_t offset)
+{
+	struct line_sites *sites = context;
+	struct line_site site = { .offset = offset };
+	const struct perch_symbol *symbol = perch_symbols_find(sites->symbols, sites->dso, offset);
+	const struct perch_symbol_frame *frame;
+	int nr = perch_symbols_frames(sites->symbols, sites->dso, offset, &frame);
+
+	site.function = symbol ? symbol->start : offset;
+	for (int i = 1; i < nr && i <= MAX_FRAMES_OF_LINE; i++)
+		site.call[i - 1] = frame[i].line;
+	for (size_t i = 0; i < sites->nr; i++) {
+		if (!is_same_copy(&sites->site[i], &site))
+			continue;
+		if (offset < sites->site[i].offset)
+			sites->site[i].offset = offset;
+		return 0;
+	}
+	if (sites->nr == sites->most)
+		return -E2BIG;
+	sites->site[sites->nr++] = site;
+	return 0;
+}
+
+/* Sets the offsets of the sites. Returns their number. */
+static int find_line(struct perch_symbols *symbols, const struct perch_dso *dso,
+		     const struct perch_probe_request *request, struct perch_probe_site *site,
+		     size_t most, struct perch_error *err)
+{
+	struct line_sites sites = { symbols, dso, calloc(most, sizeof(*sites.site)), 0, most };
+	uint32_t next;
+	int rc;
+
+	if (!sites.site)
+		return PERCH__NO_MEMORY(err, "for the sites of a line");
+	rc = perch_symbols_line(symbols, dso, request->source, request->line, add_line_site, &sites,
+				&next, err);
+	if (rc == -E2BIG)
+		perch_error_set(err, E2BIG, PERCH_ERROR_USAGE,
+				"the line is in more than %zu functions", most);
+	if (!rc && !sites.nr) {
+		rc = perch_error_set(err, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+				     "line %u of '%s' has no code", request->line, request->source);
+		if (next)
+			perch_error_remedy(err, "the next line that has code is %u", next);
+	}
+	for (size_t i = 0; i < sites.nr && !rc; i++)
+		site[i] = (struct perch_probe_site){ .offset = sites.site[i].offset };
+	free(sites.site);
+	return rc ? rc : (int)sites.nr;
+}
+
+/* ---- all of it ---- */
+
+static void clear_sites(struct perch_probe_site *site, int nr)
+{
+	for (int i = 0; i < nr; i++) {
+		free(site[i].arguments);
+		free(site[i].unread);
+		site[i].arguments = site[i].unread = NULL;
+	}
+}
+
+/* Finds the offsets. Returns their number. */
+static int find_offsets(struct perch_symbols *symbols, const struct perch_dso *dso,
+			const struct perch_probe_request *request, struct perch_probe_site *site,
+			size_t most, struct perch_error *err)
+{
+	int rc = 0;
+
+	if (request->source)
+		return find_line(symbols, dso, request, site, most, err);
+	site[0] = (struct perch_probe_site){ .offset = request->offset };
+	if (request->function)
+		rc = find_function(symbols, dso, request->function, &site[0].offset, err);
+	return rc ? rc : 1;
+}
+
+int perch_find_probe(const struct perch_probe_request *request, struct perch_probe_site *site,
+		     size_t most, struct perch_error *err)
+{
+	const struct perch_dso dso = { .kind = PERCH_DSO_FILE, .path = request->path };
+	struct perch_symbols *symbols;
+	int nr, rc = most ? perch_symbols_new(&symbols, NULL, err) : -EINVAL;
+
+	if (rc)
+		return rc;
+	nr = find_offsets(symbols, &dso, request, site, most, err);
+	for (int i = 0; i < nr && request->arguments && !rc; i++) {
+		struct function_site at = { symbols, &dso, site[i].offset, request->returns };
+
+		rc = find_arguments(&at, request->arguments, &site[i], err);
+	}
+	if (rc)
+		clear_sites(site, nr);
+	perch_symbols_free(symbols);
+	return rc ? rc : nr;
+}
