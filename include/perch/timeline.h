@@ -286,8 +286,8 @@ PERCH_API void perch_timeline_get_stats(const struct perch_timeline *timeline,
  * @param cpu       the CPU of an idle thread; else not used
  * @return the thread, valid until the next record; NULL if it is unknown
  */
-PERCH_API const struct perch_timeline_thread *perch_timeline_find(
-	const struct perch_timeline *timeline, uint32_t tid, uint32_t cpu);
+PERCH_API const struct perch_timeline_thread *perch_timeline_find(struct perch_timeline *timeline,
+								  uint32_t tid, uint32_t cpu);
 
 /** Returns a word for a state: "running", "preempted"...; NULL if it is unknown. */
 PERCH_API const char *perch_timeline_state_name(uint32_t state);

@@ -27,6 +27,7 @@ static void set_name(struct timeline_thread *thread, const char *name, size_t le
 	size_t most = sizeof(thread->thread.name) - 1;
 
 	length = length < most ? length : most;
+	memset(thread->raw_name, 0, sizeof(thread->raw_name));
 	memset(thread->thread.name, 0, sizeof(thread->thread.name));
 	memcpy(thread->thread.name, name, length);
 }
@@ -41,6 +42,12 @@ static void see_name(struct timeline_thread *thread, const struct timeline_chang
 	size_t most = sizeof(thread->thread.name) - 1;
 	size_t length = change->name_length < most ? change->name_length : most;
 
+	if (change->name && change->raw_name) {
+		if (!memcmp(thread->raw_name, change->name, sizeof(thread->raw_name)))
+			return;
+		memcpy(thread->raw_name, change->name, sizeof(thread->raw_name));
+		length = strnlen(change->name, sizeof(thread->raw_name));
+	}
 	if (!change->name || (!strncmp(name, change->name, length) && !name[length]))
 		return;
 	if (length < most && !memcmp(name, change->name, length) &&

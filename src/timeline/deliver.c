@@ -3,7 +3,7 @@
 #include "timeline/internal.h"
 
 /* Returns true if records may be missing that would have ended the interval earlier. */
-static bool spans_loss(const struct perch_timeline *timeline, const struct timeline_thread *thread)
+static bool spans_loss(struct perch_timeline *timeline, const struct timeline_thread *thread)
 {
 	const struct timeline_thread *cpu;
 

@@ -50,8 +50,9 @@ struct timeline_thread {
 	uint64_t start;			     /* of what it does */
 	uint64_t exited;		     /* .ended: when */
 	struct timeline_waker waker;
-	uint32_t flags; /* of the interval */
-	uint8_t state;	/* enum perch_timeline_state */
+	char raw_name[16]; /* as a tracepoint had it last */
+	uint32_t flags;	   /* of the interval */
+	uint8_t state;	   /* enum perch_timeline_state */
 	char letter;
 	bool live;  /* the entry is in use */
 	bool seen;  /* its state is known */
@@ -63,18 +64,23 @@ struct timeline_thread {
 	uint64_t lost_to;  /* end of the last loss */
 };
 
+#define TIMELINE_RECENT 256
+
 struct timeline_threads {
 	struct timeline_thread *thread;
 	size_t nr, capacity;
 	uint32_t *unused; /* indexes of entries that are not in use; as many items as .thread */
 	size_t nr_unused, unused_capacity;
 	struct perch__hash_table table;
+	/* index + 1 of the thread that was found last, by low bits of its key: most lookups end
+	 * here */
+	uint32_t recent[TIMELINE_RECENT];
 	size_t max;
 	uint64_t swept;
 };
 
 /* cpu: of an idle thread (tid 0), else ignored. Returns NULL if there is none. */
-struct timeline_thread *perch__timeline_find(const struct timeline_threads *threads, uint32_t tid,
+struct timeline_thread *perch__timeline_find(struct timeline_threads *threads, uint32_t tid,
 					     uint32_t cpu);
 /* The entries may move. Returns 0, -ENOSPC at the limit, or -ENOMEM. */
 int perch__timeline_get(struct timeline_threads *threads, uint32_t tid, uint32_t cpu,
@@ -93,6 +99,8 @@ struct timeline_event {
 	const struct timeline_tracepoint *tracepoint; /* NULL: none */
 	struct perch_tracepoint_field field[TIMELINE_FIELDS];
 	uint32_t fields; /* bits of the fields that it has */
+	uint32_t plain;	 /* of them: numbers of 4 or 8 bytes, and texts of 16, at their offset */
+	uint32_t size;	 /* of the data up to the end of the last plain one */
 };
 
 /* ---- the timeline ---- */
@@ -141,6 +149,7 @@ struct timeline_change {
 	bool last;	  /* exit: nothing of the thread is recorded after it */
 	const char *name; /* NULL: unknown */
 	size_t name_length;
+	bool raw_name; /* .name has 16 bytes, and NULs after its text */
 };
 
 /* Returns 1, 0 if the tracepoint is not used, or -EBADMSG. */

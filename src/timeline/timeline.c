@@ -82,7 +82,7 @@ static struct timeline_change change_of(const struct perch_record *record)
 }
 
 /* The last switch of a thread that nobody waits for has no thread id any more. */
-static void find_ended(const struct perch_timeline *timeline, struct timeline_change *change)
+static void find_ended(struct perch_timeline *timeline, struct timeline_change *change)
 {
 	const struct timeline_thread *cpu =
 		perch__timeline_find(&timeline->threads, 0, change->cpu);
@@ -254,7 +254,7 @@ void perch_timeline_get_stats(const struct perch_timeline *timeline,
 	*stats = timeline->stats;
 }
 
-const struct perch_timeline_thread *perch_timeline_find(const struct perch_timeline *timeline,
+const struct perch_timeline_thread *perch_timeline_find(struct perch_timeline *timeline,
 							uint32_t tid, uint32_t cpu)
 {
 	const struct timeline_thread *thread = perch__timeline_find(&timeline->threads, tid, cpu);

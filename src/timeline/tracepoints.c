@@ -23,12 +23,30 @@ static bool has_field(const struct timeline_event *event, size_t field)
 	return event->fields >> field & 1;
 }
 
+/* Plain fields are read without the checks of each. */
+static bool has_plain_fields(const struct timeline_event *event, const struct perch_record *record)
+{
+	return record->sample.raw.size >= event->size && record->sample.raw.data &&
+	       !record->parse_info->swapped;
+}
+
 /* Returns a number; `missing` if the sample has none. */
 static int64_t number_of(const struct timeline_event *event, const struct perch_record *record,
 			 size_t field, int64_t missing)
 {
 	int64_t value;
 
+	if (event->plain >> field & 1 && has_plain_fields(event, record)) {
+		const char *at = (const char *)record->sample.raw.data + event->field[field].offset;
+		int32_t number;
+
+		if (event->field[field].size == sizeof(value)) {
+			memcpy(&value, at, sizeof(value));
+			return value;
+		}
+		memcpy(&number, at, sizeof(number));
+		return event->field[field].is_signed ? number : (int64_t)(uint32_t)number;
+	}
 	if (has_field(event, field) &&
 	    !perch_tracepoint_get_s64(&event->field[field], record, &value))
 		return value;
@@ -38,6 +56,11 @@ static int64_t number_of(const struct timeline_event *event, const struct perch_
 static void name_of(const struct timeline_event *event, const struct perch_record *record,
 		    size_t field, struct timeline_change *change)
 {
+	if (event->plain >> field & 1 && has_plain_fields(event, record)) {
+		change->name = (const char *)record->sample.raw.data + event->field[field].offset;
+		change->raw_name = true;
+		return;
+	}
 	if (!has_field(event, field) ||
 	    perch_tracepoint_get_text(&event->field[field], record, &change->name,
 				      &change->name_length))
@@ -273,6 +296,24 @@ static const struct timeline_tracepoint *find_tracepoint(
 	return NULL;
 }
 
+static bool is_plain(const struct perch_tracepoint_field *field)
+{
+	if (field->location != PERCH_TRACEPOINT_AT_OFFSET)
+		return false;
+	if (field->kind == PERCH_TRACEPOINT_TEXT)
+		return field->size == 16;
+	return field->kind == PERCH_TRACEPOINT_NUMBER && (field->size == 4 || field->size == 8);
+}
+
+static void add_plain(struct timeline_event *event, size_t i)
+{
+	uint32_t end = event->field[i].offset + event->field[i].size;
+
+	event->plain |= 1u << i;
+	if (event->size < end)
+		event->size = end;
+}
+
 int perch__timeline_find_fields(struct perch_timeline *timeline, struct timeline_event *event,
 				const struct perch_tracepoint_format *format,
 				struct perch_error *err)
@@ -289,6 +330,8 @@ int perch__timeline_find_fields(struct perch_timeline *timeline, struct timeline
 		if (field) {
 			event->field[i] = *field;
 			event->fields |= 1u << i;
+			if (is_plain(field))
+				add_plain(event, i);
 		} else if (i < tracepoint->needed) {
 			return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 					       "the format of %s:%s has no field %s",
@@ -315,6 +358,8 @@ void perch__timeline_take_sample(struct perch_timeline *timeline, const struct p
 	if (!event->tracepoint)
 		return;
 	for (size_t i = 0; i < event->tracepoint->needed; i++) {
+		if (event->plain >> i & 1 && has_plain_fields(event, record))
+			continue;
 		if (perch_tracepoint_get_s64(&event->field[i], record, &value)) {
 			timeline->stats.damaged++;
 			return;
