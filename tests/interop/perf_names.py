@@ -19,7 +19,7 @@ PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
 
 COMMANDS = ["record", "stat", "top", "report", "script", "annotate", "diff", "evlist", "buildid-list", "buildid-cache", "list", "archive",
-            "config", "version"]
+            "config", "version", "lock", "kwork", "kmem"]
 
 # of releases before and after the installed one
 OTHERS = {
@@ -30,6 +30,11 @@ OTHERS = {
     "script": "--unwind-style",
     "annotate": "--skip-empty",
     "list": "--raw-dump --unit -o --output",
+    "lock": "-a -b -C -E -F -G -i -J -k -l -L -M -o -p -q -S -t -v -x -Y --all-cpus --use-bpf --cpu --entries --field --cgroup-filter --input "
+            "--inject-delay --key --lock-addr --lock-filter --map-nr-entries --lock-owner --pid --callstack-filter --threads --verbose "
+            "--field-separator --type-filter --lock-cgroup --max-stack --output --stack-skip --tid",
+    "kwork": "-C -i -n -s -S -b -g -k --time --cpu --name --sort --with-summary --use-bpf --call-graph --max-stack --symfs",
+    "kmem": "-f -i -l -s -v --alloc --caller --live --page --raw-ip --slab --time",
 }
 COMMANDS_OF_PERF = ("bench c2c check daemon data ftrace inject iostat kallsyms kvm mem probe test timechart trace")
 

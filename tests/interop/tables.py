@@ -4,6 +4,7 @@
 
 PERF names the perf to compare with (perf).
 """
+import collections
 import json
 import os
 import re
@@ -76,7 +77,9 @@ def perch(work, *words, **options):
 
 
 def perf(work, *words):
-    done = peer.run([PERF, *words], cwd=work, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    # memory that is freed keeps its bytes: perf kwork reads names there
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    done = peer.run([PERF, *words], cwd=work, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, env=environment)
     return done.stdout + done.stderr
 
 
@@ -187,7 +190,7 @@ def check_user_locks(work):
 
 def kwork_rows(text):
     """The rows of perf kwork: name, CPU, time, count and maximum."""
-    found = re.findall(r"^\s*(\S+)\s*\|\s*(\d+) \|\s*([\d.]+) ms \|\s*(\d+) \|\s*([\d.]+) ms \|", text, re.M)
+    found = re.findall(r"^\s*(\S.*?)\s*\|\s*(\d+) \|\s*([\d.]+) ms \|\s*(\d+) \|\s*([\d.]+) ms \|", text, re.M)
     return sorted((name, int(cpu), int(count), float(time), float(most)) for name, cpu, time, count, most in found)
 
 
@@ -214,7 +217,10 @@ def check_kwork(work):
         theirs = kwork_rows(perf(work, "kwork", "report", "-i", name))
         ours = sorted((row["name"], row["cpu"], row["count"], row["runtime"] / 1e6, row["max"] / 1e6)
                       for row in rows(work, "kwork", "report", "-i", name) if row["count"])
-        check(ours and other_kwork(ours, theirs) == ([], []), f"perf kwork report of {name} has the {len(ours)} rows of perch", str(other_kwork(ours, theirs)))
+        # perf does not see a work that moves to another CPU while it runs
+        missing, rest = other_kwork(ours, theirs)
+        check(ours and not rest and all(row[0].startswith("(w)") for row in missing) and len(missing) <= 2 + len(ours) / 20,
+              f"perf kwork report of {name} has the {len(ours)} rows of perch", str((missing, rest)))
         theirs = [row for row in kwork_rows(perf(work, "kwork", "latency", "-i", name)) if row[0].startswith("(s)")]
         ours = sorted((row["name"], row["cpu"], row["count"], row["avg"] / 1e6, row["max"] / 1e6)
                       for row in rows(work, "kwork", "latency", "-i", name) if row["name"].startswith("(s)"))
@@ -226,8 +232,10 @@ def check_kwork(work):
     line = re.compile(r"^\s*([\d.]+)\s+([\d.]+)\s+\[(\d+)\]\s+(\S+)\s+([\d.]+)(?:\s+([\d.]+))?\s*$", re.M)
     theirs = line.findall(perf(work, "kwork", "timehist", "-i", "kwork.perf"))
     ours = line.findall(perch(work, "kwork", "timehist", "-i", "kwork.perf").stdout)
-    plain = [[(*one[:3], *one[4:5]) for one in lines] for lines in (ours, theirs)]
-    check(ours and plain[0] == plain[1], f"perf kwork timehist has the {len(ours)} lines of perch", str(plain)[:1000])
+    plain = [collections.Counter((*one[:3], *one[4:5]) for one in lines) for lines in (ours, theirs)]
+    extra = [one for one in ours if (*one[:3], *one[4:5]) in plain[0] - plain[1]]
+    check(ours and not plain[1] - plain[0] and all(one[3].startswith("(w)") for one in extra) and len(extra) <= 2 + len(ours) / 20,
+          f"perf kwork timehist has the {len(ours)} lines of perch", str(plain[1] - plain[0]), str(extra))
     listed = [json.loads(one) for one in perch(work, "kwork", "timehist", "-i", "kwork.perf", "-j").stdout.splitlines()]
     check(len(listed) == len(ours) and all(one["end"] - one["start"] == one["runtime"] for one in listed), "timehist -j has the same")
     done = perch(work, "kwork", "-k", "softirq", "report", "-i", "kwork.perf", "-S")
@@ -305,6 +313,44 @@ def check_block(work):
             check(abs(row["p50"] - middle) <= 0.017 * middle + 1, f"{kind}: half of them are as fast", str(row), str(middle))
 
 
+def check_losses(work):
+    """Intervals around lost events are counted apart, and no time is in both."""
+    for _ in range(5):
+        done = perch(work, "lock", "record", "-a", "-m", "1", "-o", "lost.data", "--", PERF, "bench", "sched", "messaging", "-g", "4", "-l", "100")
+        if re.search(r"lost", perch(work, "lock", "contention", "-i", "lost.data").stderr):
+            break
+    else:
+        print("ok - lost events # skip no event was lost")
+        return
+    done = perch(work, "lock", "contention", "-i", "lost.data")
+    own = rows(work, "lock", "contention", "-t", "-i", "lost.data")
+    apart = sum(row["uncertain"] for row in own)
+    check(f"{apart} interval" in done.stderr or not apart, "a note says how many intervals may be wrong", done, str(apart))
+    # the same from the records: a loss is between the record before on its CPU and the LOST record
+    losses, last, begun, waits = [], {}, {}, []
+    for line in perch(work, "dump", "--json", "--time", "-i", "lost.data").stdout.splitlines():
+        record = json.loads(line)
+        fields = record["fields"]
+        stamp = fields if record["type"] == "SAMPLE" else fields.get("sample_id", {})
+        if not int(stamp.get("time", 0)) or "cpu" not in stamp:
+            continue # of what was there before the recording
+        time, cpu = int(stamp["time"]), stamp["cpu"]
+        if record["type"] == "LOST":
+            losses.append((last.get(cpu, 0), time))
+        last[cpu] = time
+        if record["type"] == "SAMPLE" and record["event"].startswith("lock:"):
+            key = (fields["tid"], fields["tid"] or cpu, record["tracepoint"]["lock_addr"]["value"])
+            if "begin" in record["event"]:
+                begun.setdefault(key, time)
+            elif key in begun:
+                waits.append((begun.pop(key), time))
+    doubtful = [wait for wait in waits if any(start <= wait[1] and end >= wait[0] for start, end in losses)]
+    check(losses and len(doubtful) == apart, f"of {len(waits)} waits {apart} are around {len(losses)} losses", str(len(doubtful)), str(losses))
+    total = sum(end - start for start, end in waits) - sum(end - start for start, end in doubtful)
+    check(total == sum(row["wait_total"] for row in own), "the others are added up", str(total))
+    check(sum(end - start for start, end in doubtful) == sum(row["uncertain_ns"] for row in own), "and they are, too")
+
+
 def check_usage(work):
     for words in (["lock"], ["lock", "info"], ["lock", "frobnicate"], ["kwork", "top"], ["kmem"], ["kmem", "--live", "stat"]):
         done = perch(work, *words)
@@ -323,7 +369,8 @@ def main():
                 perch(work, "record", "-a", "-q", "-o", "try.data", "-e", "sched:sched_switch", "--", "true").returncode:
             print("skipped: no perf, or this user may not record tracepoints on all CPUs")
             return int(cases.failed) or 77
-        for name, function in (("lock:contention_begin", check_lock), ("lock:contention_begin", check_lock_functions),
+        for name, function in (("lock:contention_begin", check_lock), ("lock:contention_begin", check_losses),
+                               ("lock:contention_begin", check_lock_functions),
                                ("syscalls:sys_enter_futex", check_user_locks), ("irq:softirq_entry", check_kwork),
                                ("kmem:kmalloc", check_kmem), ("block:block_rq_issue", check_block)):
             if not has_event(name) or not shutil.which("cc"):

@@ -34,9 +34,11 @@ static const struct {
 	  "'perch record -e raw_syscalls:*' records system calls, 'perch script' prints them" },
 };
 
-#define AUX    "AUX areas are not recorded; --overwrite keeps the newest samples"
-#define TRACES "instruction traces are not decoded"
-#define OUTPUT "the output is standard output: '> FILE' writes it to a file"
+#define DUMP	    "'perch dump --time' prints all records of a file"
+#define TRACEPOINTS "tracepoints are recorded without BPF, each of them counts"
+#define AUX	    "AUX areas are not recorded; --overwrite keeps the newest samples"
+#define TRACES	    "instruction traces are not decoded"
+#define OUTPUT	    "the output is standard output: '> FILE' writes it to a file"
 #define TYPES \
 	"types of data are not found; 'perch report --mem-mode -s symbol_daddr' prints variables"
 #define SCRIPTS "perch starts no scripts; 'perch script -j' prints JSON for them"
@@ -184,6 +186,35 @@ static const struct {
 	{ "script", "--output", OUTPUT },
 	{ "script", "--graph-function",
 	  "instruction traces are not decoded; --parent selects samples by their callers" },
+	{ "lock", "-b", TRACEPOINTS },
+	{ "lock", "--use-bpf", TRACEPOINTS },
+	{ "lock", "-M", TRACEPOINTS },
+	{ "lock", "--map-nr-entries", TRACEPOINTS },
+	{ "lock", "-J", "delays are not injected; 'perch lock contention' measures real ones" },
+	{ "lock", "--inject-delay",
+	  "delays are not injected; 'perch lock contention' measures real ones" },
+	{ "lock", "-G", "'perch lock record -a -G CGROUP' records one cgroup" },
+	{ "lock", "--cgroup-filter", "'perch lock record -a -G CGROUP' records one cgroup" },
+	{ "lock", "--lock-cgroup", "'perch lock record -a -G CGROUP' records one cgroup" },
+	{ "lock", "-D", DUMP },
+	{ "lock", "--dump-raw-trace", DUMP },
+	{ "lock", "--output", OUTPUT },
+	{ "kwork", "-b", TRACEPOINTS },
+	{ "kwork", "--use-bpf", TRACEPOINTS },
+	{ "kwork", "-g",
+	  "'perch kwork record -g' records call chains, 'perch script' prints them" },
+	{ "kwork", "--call-graph",
+	  "'perch kwork record -g' records call chains, 'perch script' prints them" },
+	{ "kwork", "--max-stack",
+	  "'perch script --max-stack N' prints call chains of N functions" },
+	{ "kwork", "--symfs",
+	  "--kallsyms FILE and --vmlinux FILE name the functions of the kernel" },
+	{ "kwork", "-v", DUMP },
+	{ "kwork", "--verbose", DUMP },
+	{ "kwork", "-D", DUMP },
+	{ "kwork", "--dump-raw-trace", DUMP },
+	{ "kmem", "-v", DUMP },
+	{ "kmem", "--verbose", DUMP },
 	{ "diff", "-i", "the recordings are operands: 'perch diff OLD NEW'" },
 	{ "diff", "--input", "the recordings are operands: 'perch diff OLD NEW'" },
 	{ "diff", "--stream", "'perch diff -g' compares the callers of rows" },

@@ -11,7 +11,6 @@
  *   sched_summary.c    its summary
  *   sched_map.c        map: what each CPU runs
  *   sched_read.c       reads a recording into a timeline
- *   sched_delays.c     percentiles of many delays
  */
 #ifndef PERCH_CLI_SCHED_H
 #define PERCH_CLI_SCHED_H
@@ -21,6 +20,7 @@
 #include "base/json_writer.h"
 #include "base/mean.h"
 #include "base/output.h"
+#include "delays.h"
 #include "input/filter_options.h"
 #include "input/input.h"
 #include "options.h"
@@ -77,24 +77,6 @@ void sched_put_name(char *name, size_t size, const struct perch_timeline_thread 
 void sched_printf(struct sched_reading *reading, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* ---- sched_delays.c ---- */
-
-/* How often each delay was there, to 1.6 %: an octave has 32 classes. */
-#define SCHED_OCTAVES 64
-#define SCHED_CLASSES 32
-
-struct sched_delays {
-	uint64_t nr;
-	uint32_t *octave[SCHED_OCTAVES]; /* NULL: none in it */
-};
-
-int sched_delays_add(struct sched_delays *delays, uint64_t ns); /* 0 or -ENOMEM */
-/* Adds all of `from`, and frees it. */
-void sched_delays_merge(struct sched_delays *delays, struct sched_delays *from);
-/* Returns the delay that a share of them, in percent, does not exceed. */
-uint64_t sched_delays_percentile(const struct sched_delays *delays, double percent);
-void sched_delays_clear(struct sched_delays *delays);
-
 /* ---- sched_rows.c ---- */
 
 /* Delays of a thread, or of threads of one name. */
@@ -109,7 +91,7 @@ struct sched_row {
 	uint64_t max_start, max_end;
 	uint64_t uncertain, uncertain_ns; /* delays that may be wrong: not among the others */
 	uint64_t migrations, preemptions;
-	struct sched_delays delays;
+	struct cli_delays delays;
 };
 
 enum sched_key {

@@ -104,7 +104,10 @@ static void end_thread(struct latency *latency, const struct perch_timeline_thre
 		row->max_start = from->max_start;
 		row->max_end = from->max_end;
 	}
-	sched_delays_merge(&row->delays, &from->delays);
+	if (cli_delays_merge(&row->delays, &from->delays)) {
+		latency->no_memory = true;
+		cli_delays_clear(&from->delays);
+	}
 	*ended = (struct latency_thread){ 0 };
 }
 
@@ -128,7 +131,7 @@ static void add_delay(struct latency *latency, struct sched_row *row,
 		row->max_start = interval->start;
 		row->max_end = interval->end;
 	}
-	if (sched_delays_add(&row->delays, ns))
+	if (cli_delays_add(&row->delays, ns))
 		latency->no_memory = true;
 }
 
@@ -231,9 +234,9 @@ static const struct cli_usage usage = {
 static void clear_latency(struct latency *latency)
 {
 	for (size_t i = 0; i < latency->nr_threads; i++)
-		sched_delays_clear(&latency->thread[i].row.delays);
+		cli_delays_clear(&latency->thread[i].row.delays);
 	for (size_t i = 0; i < latency->rows.nr; i++)
-		sched_delays_clear(&latency->rows.row[i].delays);
+		cli_delays_clear(&latency->rows.row[i].delays);
 	free(latency->thread);
 	free(latency->rows.row);
 	perch__hash_clear(&latency->by_name);

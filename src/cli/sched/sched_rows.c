@@ -16,7 +16,7 @@ const struct cli_word sched_key_words[] = {
 
 static double percentile(const struct sched_row *row, double percent)
 {
-	uint64_t delay = sched_delays_percentile(&row->delays, percent);
+	uint64_t delay = cli_delays_percentile(&row->delays, percent);
 
 	return (double)(delay < row->max ? delay : row->max);
 }

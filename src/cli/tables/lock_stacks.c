@@ -66,6 +66,9 @@ static void hash_stack(struct lock *lock, const struct perch_session_sample *sam
 			continue;
 		if (stack->caller == stack->nr)
 			stack->caller = i;
+		/* as in perf, a chain that ends at 0 is the same without */
+		if (!word)
+			continue;
 		if (lock->user)
 			word = sample->chain[i];
 		stack->hash[0] = perch__hash_integer(stack->hash[0], word);

@@ -33,6 +33,7 @@
 #include <perch/tracepoint.h>
 
 #include "base/hash_table.h"
+#include "delays.h"
 #include "input/filter_options.h"
 #include "input/input.h"
 #include "options.h"
@@ -66,17 +67,11 @@ struct tables_event {
 	bool optional; /* a file with only such events is refused */
 };
 
-/* How often each time occurred, in classes of at most 1/32 of their value. */
-struct tables_times {
-	uint32_t first, nr; /* the classes of .count */
-	uint32_t *count;
-};
-
 struct tables_row {
 	uint64_t key[TABLES_KEYS];
 	/* intervals, in ns; what may be wrong is only in .uncertain and .uncertain_ns */
 	uint64_t count, total, max, min, max_start, max_end, uncertain, uncertain_ns;
-	struct tables_times times;
+	struct cli_delays delays;
 	uint64_t number[TABLES_NUMBERS]; /* what the command adds up */
 	char *name;			 /* the text of the row, not trusted; NULL: none */
 	uint32_t *chain;		 /* call chain, for perch_session_address() */
@@ -218,7 +213,6 @@ struct tables_row *tables_row(struct tables_table *table, const uint64_t key[TAB
 struct tables_row *tables_find(const struct tables_table *table, const uint64_t key[TABLES_KEYS]);
 /* Adds an interval. Returns 0 or -ENOMEM. */
 int tables_add(struct tables_row *row, const struct perch_pair *pair);
-uint64_t tables_percentile(const struct tables_row *row, unsigned percent);
 void tables_clear(struct tables_table *table);
 
 /* ---- tables_names.c ---- */
