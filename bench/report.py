@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares perch report and perch script with perf's, on a large recording of gcc and a small one.
+"""Compares perch report and perch script with perf's, on recordings of gcc of several sizes, and on one with deep stacks.
 
 Usage: report.py [BUILD]. PERF_DATA names an existing recording to use."""
 import os
@@ -12,7 +12,6 @@ import compare
 
 SAMPLES = 20 if compare.SMOKE else 500000
 FREQUENCY = 20000
-FEW_SAMPLES = 1000
 
 
 def write_program(path, functions):
@@ -54,13 +53,46 @@ def count_samples(perf, data):
     return 0
 
 
-def record_gcc(perf, directory, data, functions, frequency):
-    """Records gcc compiling this many functions. Returns the number of samples."""
-    source = os.path.join(directory, "large.c")
-    write_program(source, functions)
-    print(f"recording gcc -O2 with {functions} functions", file=sys.stderr)
-    done = subprocess.run([perf, "record", "-q", "-g", "-e", "cpu-clock", "-F", str(frequency),
-                           "-o", data, "--", "gcc", "-O2", "-c", "-o", "/dev/null", source],
+DEEP = """
+#include <stdint.h>
+#include <stdlib.h>
+volatile uint64_t sum;
+static uint64_t state = 88172645463325252u;
+static uint64_t any(void) { state ^= state << 13; state ^= state >> 7; return state ^= state << 17; }
+static void call(int depth);
+%s
+static void (*const function[])(int) = { %s };
+static void call(int depth) { function[any() %% 16](depth); }
+int main(int argc, char **argv) { for (long i = atol(argv[argc - 1]); i; i--) call(24 + any() %% 4); }
+"""
+
+
+def build_deep(directory):
+    """Compiles a program whose stacks have about 26 frames of 16 functions, in any order. A call in tail position is no frame."""
+    source, program = os.path.join(directory, "deep.c"), os.path.join(directory, "deep")
+    functions = "\n".join(f"static void f{i}(int n) {{ for (int i = 0; i < {200 + 7 * i}; i++) sum += i; "
+                          "if (n) call(n - 1); sum++; }" for i in range(16))
+    with open(source, "w", encoding="ascii") as out:
+        out.write(DEEP % (functions, ", ".join(f"f{i}" for i in range(16))))
+    subprocess.run(["gcc", "-O1", "-fno-inline", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", program, source],
+                   check=True)
+    return [program, "50" if compare.SMOKE else "3500000"]
+
+
+def build_gcc(functions):
+    """Returns what makes a command that compiles this many functions."""
+    def build(directory):
+        source = os.path.join(directory, f"functions-{functions}.c")
+        write_program(source, 3 if compare.SMOKE else functions)
+        return ["gcc", "-O2", "-c", "-o", "/dev/null", source]
+    return build
+
+
+def record_program(perf, data, command, frequency, chains=("-g",)):
+    """Records a program. Returns the number of samples."""
+    print(f"recording {' '.join(command)}", file=sys.stderr)
+    done = subprocess.run([perf, "record", "-q", *chains, "-e", "cpu-clock", "-F", str(frequency),
+                           "-o", data, "--", *command],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode < 0:
         compare.end_by(done.args, done.returncode)
@@ -73,23 +105,45 @@ def record_gcc(perf, directory, data, functions, frequency):
 def record_large(perf, directory):
     """Makes a recording of at least SAMPLES samples. The program grows until they are reached."""
     data = os.path.join(directory, "perf.data")
-    functions = 3 if compare.SMOKE else 3000
+    functions = 3000
     while True:
-        samples = record_gcc(perf, directory, data, functions, FREQUENCY)
+        samples = record_program(perf, data, build_gcc(functions)(directory), FREQUENCY)
         if samples >= SAMPLES:
             return data, samples
         functions = int(functions * SAMPLES / samples * 1.1)
 
 
-def record_small(perf, directory):
-    """Makes a recording of fewer than FEW_SAMPLES samples. The frequency falls until it is one."""
-    data = os.path.join(directory, "small.data")
-    frequency = 1000
-    while True:
-        samples = record_gcc(perf, directory, data, 3 if compare.SMOKE else 30, frequency)
-        if samples < FEW_SAMPLES:
-            return data, samples
-        frequency = int(frequency * FEW_SAMPLES / samples * 0.9)
+# The recordings other than the large one: name, command, frequency, call chains, the rounds of -g and script, and the targets of the
+# ratios to perf's wall times (flat, -g, script) and peak memory (-g). The second run of a command is meant, which has the symbol index.
+SIZES = [
+    ("small", build_gcc(5), 1000, ("-g",), 5, (0.05, 0.07, 0.07, 0.30)),
+    ("middle", build_gcc(400), FREQUENCY, ("-g",), 3, (0.10, 0.07, 0.15, 0.10)),
+    ("middle, dwarf", build_gcc(400), 4000, ("--call-graph", "dwarf"), 1, (None, 0.05, 0.08, 0.05)),
+    ("deep", build_deep, 10000, ("-g",), 1, (0.10, 0.05, 0.10, 0.02)),
+]
+LARGE = (0.08, 0.04, 0.08, 0.06)
+
+
+def compare_cells(perch, perf, name, data, rounds, targets):
+    """Prints a row of the table of bench/README.md."""
+    flat, graph, script, memory = targets
+    report = ["report", "--stdio", "-i", data]
+    if flat:
+        compare.compare_command(f"{name}: report, flat", perch, perf, [*report, "--no-children", "-g", "none"], 5, flat)
+    compare.compare_command(f"{name}: report -g", perch, perf, [*report, "-g"], rounds, graph, memory)
+    compare.compare_command(f"{name}: script", perch, perf, ["script", "-i", data], rounds, script)
+
+
+def compare_first_run(perch, data):
+    """The first run makes the index. It takes little more time than a run without one."""
+    with tempfile.TemporaryDirectory(prefix="perch-bench-cache-") as cache:
+        environment = ["env", f"XDG_CACHE_HOME={cache}"]
+        command = [perch, "report", "--stdio", "-i", data]
+        # kallsyms is in the cache in both cases
+        subprocess.run([*environment, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        clear = f"rm -rf {cache}/perch/symbols; exec \"$@\""
+        first, second = compare.alternate(([*environment, "sh", "-c", clear, "sh", *command], [*environment, *command]), 5)
+        print(f"small: the first run takes {first.cpu * 1e3:.1f} ms of CPU time, the second {second.cpu * 1e3:.1f} ms", flush=True)
 
 
 def compare_exports(perch, data, directory):
@@ -111,23 +165,22 @@ def compare_exports(perch, data, directory):
 def main():
     perch, perf = compare.commands()
     with tempfile.TemporaryDirectory(prefix="perch-bench-") as directory:
+        for name, build, frequency, chains, rounds, targets in SIZES:
+            data = os.path.join(directory, "perf.data")
+            samples = record_program(perf, data, build(directory), frequency, chains)
+            print(f"{name}: {samples} samples, {os.path.getsize(data) / 1e6:.1f} MB")
+            compare_cells(perch, perf, name, data, rounds, targets)
+            if name == "small":
+                compare_first_run(perch, data)
+                # perf 6.1 of Debian finds few inlined functions, for which perch reads debug information
+                compare.compare_command("small: report --no-inline", perch, perf, ["report", "--stdio", "--no-inline", "-i", data], 5, 0.05)
         data = os.environ.get("PERF_DATA")
         samples = count_samples(perf, data) if data else 0
         if not data:
             data, samples = record_large(perf, directory)
-        print(f"{samples} samples, {os.path.getsize(data) / 1e6:.0f} MB")
-        report = ["report", "--stdio", "-i", data]
-        compare.compare_command("report without children and call graph", perch, perf,
-                                [*report, "--no-children", "-g", "none"], 5, 0.15)
-        compare.compare_command("report", perch, perf, report, 3, 0.05, 0.10)
-        compare.compare_command("script", perch, perf, ["script", "-i", data], 5, 0.15)
+        print(f"large: {samples} samples, {os.path.getsize(data) / 1e6:.0f} MB")
+        compare_cells(perch, perf, "large", data, 3, LARGE)
         compare_exports(perch, data, directory)
-        small, samples = record_small(perf, directory)
-        compare.compare_command(f"report of {samples} samples", perch, perf,
-                                ["report", "--stdio", "-i", small], 5, 0.25)
-        # perf 6.1 of Debian finds few inlined functions, for which perch reads debug information
-        compare.compare_command(f"report --no-inline of {samples} samples", perch, perf,
-                                ["report", "--stdio", "--no-inline", "-i", small], 5, 0.25)
 
 
 main()
