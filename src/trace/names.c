@@ -1,102 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of errnos, flags and ioctl requests, to print and to parse logs. */
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <perch/syscall.h>
 
 #include "names.h"
-
-/* clang-format off */
-#define ERRNO(name) { #name, name }
-/* clang-format on */
-
-static const struct {
-	const char *name;
-	int errnum;
-} errnos[] = {
-	ERRNO(EPERM),
-	ERRNO(ENOENT),
-	ERRNO(ESRCH),
-	ERRNO(EINTR),
-	ERRNO(EIO),
-	ERRNO(ENXIO),
-	ERRNO(E2BIG),
-	ERRNO(ENOEXEC),
-	ERRNO(EBADF),
-	ERRNO(ECHILD),
-	ERRNO(EAGAIN),
-	ERRNO(ENOMEM),
-	ERRNO(EACCES),
-	ERRNO(EFAULT),
-	ERRNO(ENOTBLK),
-	ERRNO(EBUSY),
-	ERRNO(EEXIST),
-	ERRNO(EXDEV),
-	ERRNO(ENODEV),
-	ERRNO(ENOTDIR),
-	ERRNO(EISDIR),
-	ERRNO(EINVAL),
-	ERRNO(ENFILE),
-	ERRNO(EMFILE),
-	ERRNO(ENOTTY),
-	ERRNO(ETXTBSY),
-	ERRNO(EFBIG),
-	ERRNO(ENOSPC),
-	ERRNO(ESPIPE),
-	ERRNO(EROFS),
-	ERRNO(EMLINK),
-	ERRNO(EPIPE),
-	ERRNO(EDOM),
-	ERRNO(ERANGE),
-	ERRNO(EDEADLK),
-	ERRNO(ENAMETOOLONG),
-	ERRNO(ENOLCK),
-	ERRNO(ENOSYS),
-	ERRNO(ENOTEMPTY),
-	ERRNO(ELOOP),
-	ERRNO(ENOMSG),
-	ERRNO(EIDRM),
-	ERRNO(ENODATA),
-	ERRNO(ETIME),
-	ERRNO(EREMOTE),
-	ERRNO(ENOLINK),
-	ERRNO(EPROTO),
-	ERRNO(EBADMSG),
-	ERRNO(EOVERFLOW),
-	ERRNO(EBADFD),
-	ERRNO(EILSEQ),
-	ERRNO(ERESTART),
-	ERRNO(EUSERS),
-	ERRNO(ENOTSOCK),
-	ERRNO(EDESTADDRREQ),
-	ERRNO(EMSGSIZE),
-	ERRNO(ENOPROTOOPT),
-	ERRNO(EPROTONOSUPPORT),
-	ERRNO(EOPNOTSUPP),
-	ERRNO(EPFNOSUPPORT),
-	ERRNO(EAFNOSUPPORT),
-	ERRNO(EADDRINUSE),
-	ERRNO(EADDRNOTAVAIL),
-	ERRNO(ENETDOWN),
-	ERRNO(ENOBUFS),
-	ERRNO(EISCONN),
-	ERRNO(ENOTCONN),
-	ERRNO(ETIMEDOUT),
-	ERRNO(ECONNREFUSED),
-	ERRNO(EALREADY),
-	ERRNO(EINPROGRESS),
-	ERRNO(ESTALE),
-	ERRNO(EDQUOT),
-	ERRNO(ECANCELED),
-	ERRNO(EOWNERDEAD),
-	ERRNO(ENOTRECOVERABLE),
-	ERRNO(ERFKILL),
-	ERRNO(EHWPOISON),
-	{ "ENOTSUPP", 524 }, /* internal to the kernel; probes and BPF return it */
-	{ "EWOULDBLOCK", EWOULDBLOCK },
-	{ "ENOTSUP", ENOTSUP },
-	{ "EDEADLOCK", EDEADLOCK },
-};
 
 struct name {
 	const char *name;
@@ -155,19 +63,12 @@ static const struct name requests[] = {
 
 const char *trace_format_errno(int errnum, char *buffer, size_t size)
 {
-	for (size_t i = 0; i < TRACE_NR(errnos); i++)
-		if (errnos[i].errnum == errnum)
-			return errnos[i].name;
+	const char *name = perch_errno_name(errnum);
+
+	if (name)
+		return name;
 	snprintf(buffer, size, "errno %d", errnum);
 	return buffer;
-}
-
-int trace_parse_errno(const char *name, size_t length)
-{
-	for (size_t i = 0; i < TRACE_NR(errnos); i++)
-		if (strlen(errnos[i].name) == length && !memcmp(errnos[i].name, name, length))
-			return errnos[i].errnum;
-	return 0;
 }
 
 /* "A|B|0x40" */

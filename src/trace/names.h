@@ -11,8 +11,6 @@
 
 /* "ENOENT"; "errno 4000" if there is no name. May return a static string. */
 const char *trace_format_errno(int errnum, char *buffer, size_t size);
-/* Returns 0 if the name is unknown. */
-int trace_parse_errno(const char *name, size_t length);
 /* "FD_CLOEXEC|0x40"; "0" */
 const char *trace_format_open_flags(unsigned long flags, char *buffer, size_t size);
 /* "PERF_EVENT_IOC_PERIOD"; hexadecimal if the request is unknown. */

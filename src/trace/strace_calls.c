@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <perch/syscall.h>
+
 #include "names.h"
 #include "strace.h"
 
@@ -33,7 +35,7 @@ static int read_errno(struct strace_text *text)
 
 	strace_skip_spaces(text);
 	name = strace_read_identifier(text);
-	errnum = trace_parse_errno(name.at, name.length);
+	errnum = perch_errno_find(name.at, name.length);
 	for (size_t i = 0; i < TRACE_NR(before) && !errnum; i++) {
 		const char *found =
 			memmem(text->at, text->end - text->at, before[i], strlen(before[i]));

@@ -2,6 +2,8 @@
 /* The output of `perch explain`, text and JSON, and the count of repeated refusals. */
 #define _GNU_SOURCE
 #include "explain_fixture.h"
+#include <perch/syscall.h>
+
 #include "tree.h"
 
 static void prints_a_refusal(void **state)
@@ -419,13 +421,13 @@ static void formats_and_parses_errnos(void **state)
 		const char *name = trace_format_errno(errnum, buffer, sizeof(buffer));
 
 		if (name != buffer)
-			assert_int_equal(trace_parse_errno(name, strlen(name)), errnum);
+			assert_int_equal(perch_errno_find(name, strlen(name)), errnum);
 	}
 	assert_string_equal(trace_format_errno(4000, buffer, sizeof(buffer)), "errno 4000");
 	assert_string_equal(trace_format_errno(EOPNOTSUPP, buffer, sizeof(buffer)), "EOPNOTSUPP");
 	assert_string_equal(trace_format_errno(EAGAIN, buffer, sizeof(buffer)), "EAGAIN");
-	assert_int_equal(trace_parse_errno("EINVALID", 8), 0);
-	assert_int_equal(trace_parse_errno("", 0), 0);
+	assert_int_equal(perch_errno_find("EINVALID", 8), 0);
+	assert_int_equal(perch_errno_find("", 0), 0);
 }
 
 static void records_a_failed_write(void **state)
