@@ -30,6 +30,7 @@ int perch_cmd_list(int argc, char **argv);
 int perch_cmd_lock(int argc, char **argv);
 int perch_cmd_explain(int argc, char **argv);
 int perch_cmd_top(int argc, char **argv);
+int perch_cmd_trace(int argc, char **argv);
 int perch_cmd_doctor(int argc, char **argv);
 
 extern const struct cli_usage cli_stat_usage;
@@ -54,6 +55,7 @@ extern const struct cli_usage cli_list_usage;
 extern const struct cli_usage cli_lock_usage;
 extern const struct cli_usage cli_explain_usage;
 extern const struct cli_usage cli_top_usage;
+extern const struct cli_usage cli_trace_usage;
 extern const struct cli_usage cli_doctor_usage;
 
 #endif

@@ -35,6 +35,7 @@ static const struct subcommand {
 	{ &cli_annotate_usage, perch_cmd_annotate },
 	{ &cli_script_usage, perch_cmd_script },
 	{ &cli_sched_usage, perch_cmd_sched },
+	{ &cli_trace_usage, perch_cmd_trace },
 	{ &cli_diff_usage, perch_cmd_diff },
 	{ &cli_lock_usage, perch_cmd_lock },
 	{ &cli_block_usage, perch_cmd_block },

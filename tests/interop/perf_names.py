@@ -36,7 +36,7 @@ OTHERS = {
     "kwork": "-C -i -n -s -S -b -g -k --time --cpu --name --sort --with-summary --use-bpf --call-graph --max-stack --symfs",
     "kmem": "-f -i -l -s -v --alloc --caller --live --page --raw-ip --slab --time",
 }
-COMMANDS_OF_PERF = ("bench c2c check daemon data ftrace inject iostat kallsyms kvm mem probe test timechart trace")
+COMMANDS_OF_PERF = ("bench c2c check daemon data ftrace inject iostat kallsyms kvm mem probe test timechart")
 
 
 def words_of(text):

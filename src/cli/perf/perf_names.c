@@ -30,8 +30,6 @@ static const struct {
 	{ "test", "'perch doctor' checks what works on this machine" },
 	{ "timechart",
 	  "'perch record -a -c 1 -e sched:sched_switch,sched:sched_waking' and 'perch export --format perfetto' show CPUs and threads by time" },
-	{ "trace",
-	  "'perch record -e raw_syscalls:*' records system calls, 'perch script' prints them" },
 };
 
 #define DUMP	    "'perch dump --time' prints all records of a file"

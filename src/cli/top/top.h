@@ -9,7 +9,6 @@
  *	  top_control.c	  the commands of --control
  *	top_print.c	the text of --stdio
  *	top_live.c	rings -> session -> profile
- *	  top_session.c	  a session without records, for those of the rings
  *
  * Events and their options are those of perch record (record/record.h), rows and columns those of
  * perch report (report/report.h).
@@ -107,10 +106,5 @@ bool top_is_full(const struct top *top);
 /* Starts anew without samples. What was made of the session before must be freed. */
 int top_restart(struct top *top);
 void top_stop(struct top *top);
-
-/* ---- top_session.c ---- */
-
-/* Opens a session with the events of the sampler. Returns 0 or the exit status. */
-int top_open_session(struct top *top);
 
 #endif

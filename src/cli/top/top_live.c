@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/no_memory.h"
+#include "input/live_session.h"
 #include "top.h"
 
 /* As in perf top: at each refresh older samples lose an eighth of their weight. */
@@ -51,7 +52,7 @@ int top_start(struct top *top)
 {
 	struct report *report = &top->report;
 	struct perch_error err;
-	int status = top_open_session(top);
+	int status = cli_live_open(&report->input, top->recorder);
 
 	if (!status && perch_trace_columns_new(&report->trace_columns, report->input.session, &err))
 		status = cli_error(TOP_COMMAND, &err);

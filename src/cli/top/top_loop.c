@@ -2,31 +2,13 @@
 /* Reads the rings and refreshes until the user, a signal or the end of all targets. */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "program/signals.h"
 #include "terminal/quit_key.h"
 #include "top.h"
-
-/* Returns a descriptor for them, or -1 with errno. */
-static int block_signals(void)
-{
-	static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
-	struct sigaction old;
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < CLI_NR(signals); i++)
-		/* after nohup(1) SIGHUP is ignored */
-		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
-			sigaddset(&set, signals[i]);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -1;
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
 
 /* ---- text ---- */
 
@@ -87,7 +69,7 @@ int top_loop(struct top *top)
 {
 	int status;
 
-	top->signals = block_signals();
+	top->signals = cli_open_ending_signals();
 	if (top->signals < 0) {
 		cli_note(TOP_COMMAND, "cannot wait for signals: %s", strerror(errno));
 		return CLI_EXIT_FAILURE;

@@ -9,26 +9,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "top.h"
+#include "live_session.h"
+#include "messages.h"
 
 /* Makes the file in a new directory, opens it, and removes both. */
-static int open_file(struct top *top, const char *directory)
+static int open_file(struct cli_input *input, const struct perch_recorder *recorder,
+		     const char *directory)
 {
-	struct cli_input *input = &top->report.input;
 	struct perch_error err;
 	char *path;
 	int rc;
 
 	if (asprintf(&path, "%s/events", directory) < 0)
-		return cli_no_memory(TOP_COMMAND);
+		return cli_no_memory(input->command);
 	/* files and maps of JIT compilers that are made later are those of the samples */
 	input->options.symbols.recorded_at = INT64_MAX;
-	rc = perch_recorder_write_events(top->recorder, path, &err);
+	rc = perch_recorder_write_events(recorder, path, &err);
 	if (rc >= 0)
 		rc = perch_session_open(&input->session, path, &input->options, &err);
 	unlink(path);
 	free(path);
-	return rc < 0 ? cli_error(TOP_COMMAND, &err) : 0;
+	return rc < 0 ? cli_error(input->command, &err) : 0;
 }
 
 /* Returns a new directory, which the caller frees, or NULL with errno. */
@@ -41,7 +42,7 @@ static char *make_directory(void)
 
 		if (!parents[i] || !*parents[i])
 			continue;
-		if (asprintf(&path, "%s/perch-top-XXXXXX", parents[i]) < 0)
+		if (asprintf(&path, "%s/perch-live-XXXXXX", parents[i]) < 0)
 			return NULL;
 		if (mkdtemp(path))
 			return path;
@@ -50,7 +51,7 @@ static char *make_directory(void)
 	return NULL;
 }
 
-int top_open_session(struct top *top)
+int cli_live_open(struct cli_input *input, const struct perch_recorder *recorder)
 {
 	struct perch_error err;
 	char *directory;
@@ -58,14 +59,14 @@ int top_open_session(struct top *top)
 
 	directory = make_directory();
 	if (directory) {
-		status = open_file(top, directory);
+		status = open_file(input, recorder, directory);
 		rmdir(directory);
 	} else {
 		perch_error_set(&err, errno, PERCH_ERROR_FILE,
-				"perch top needs a small file in $TMPDIR or /tmp: %s",
-				strerror(errno));
+				"perch %s needs a small file in $TMPDIR or /tmp: %s",
+				input->command, strerror(errno));
 		perch_error_remedy(&err, "set TMPDIR to a directory that you may write to");
-		status = cli_error(TOP_COMMAND, &err);
+		status = cli_error(input->command, &err);
 	}
 	free(directory);
 	return status;

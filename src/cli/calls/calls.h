@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perch trace: system calls as strace prints them. A file calls only files below its own:
+ *
+ *	calls.c		the command: perch trace record, a file, or live
+ *	calls_options.c	the command line
+ *	calls_live.c	opens the events, starts the program, reads the rings until it ends
+ *	calls_take.c	records -> calls -> lines, objects or sums
+ *	  calls_summary.c	  -s and -S
+ *	  calls_print.c	  a call as a line
+ *	  calls_json.c	  -j: a call as an object
+ *	calls_events.c	the fields of entries and exits in the samples of an event
+ *	calls_select.c	-e: which system calls
+ *	calls_process.c	numbers, paths of descriptors and memory of the callers
+ */
+#ifndef PERCH_CLI_CALLS_H
+#define PERCH_CLI_CALLS_H
+
+#include <perch/syscall.h>
+
+#include "base/hash_table.h"
+#include "base/json_writer.h"
+#include "base/output.h"
+#include "input/input.h"
+#include "options.h"
+#include "output_file.h"
+#include "program/program.h"
+#include "record/record.h"
+
+#define CALLS_COMMAND "trace"
+
+enum { CALLS_NUMBERS = 512 }; /* that are cached, of an ABI */
+
+/* Which system calls, by number. */
+struct calls_select {
+	bool given;   /* else all */
+	bool negated; /* all but these */
+	bool call[PERCH_SYSCALL_NR_ABIS][CALLS_NUMBERS];
+};
+
+/* Members of perch_syscall_open.user: the ABI with CALLS_INTERRUPTED; memory of calls_process.c. */
+enum { CALLS_ABI, CALLS_HELD, CALLS_ATTEMPTS, CALLS_VERIFIED };
+#define CALLS_INTERRUPTED 0x100 /* its line has been shown */
+
+static inline enum perch_syscall_abi calls_abi_of(const struct perch_syscall_open *open)
+{
+	return (enum perch_syscall_abi)(open->user[CALLS_ABI] & ~(uint64_t)CALLS_INTERRUPTED);
+}
+
+enum calls_event_kind {
+	CALLS_OTHER,
+	CALLS_ENTER,
+	CALLS_EXIT,
+	CALLS_MAJOR_FAULT,
+	CALLS_MINOR_FAULT
+};
+
+/* What the samples of an event are. */
+struct calls_event {
+	enum calls_event_kind kind;
+	bool looked_up; /* the kind is valid */
+	const struct perch_tracepoint_field *number, *result;
+	/* one array (raw_syscalls), or one field for each argument */
+	const struct perch_tracepoint_field *arguments;
+	const struct perch_tracepoint_field *argument[PERCH_SYSCALL_ARGUMENTS];
+	/* the strings that arguments point to, as the kernel has copied them (Linux 6.19) */
+	const struct perch_tracepoint_field *text[PERCH_SYSCALL_ARGUMENTS];
+};
+
+/* The summary of a system call of a thread. */
+struct calls_sum;
+struct calls_summary {
+	struct perch__hash_table table;
+	struct calls_sum *sum;
+	size_t nr, capacity;
+};
+
+enum calls_faults { CALLS_NO_FAULTS, CALLS_ALL_FAULTS, CALLS_MAJOR, CALLS_MINOR };
+
+struct calls {
+	/* the command line */
+	struct record_options record; /* .target, .ring_pages, .machine and others */
+	struct cli_input input;
+	const char *set;    /* of -e */
+	const char *output; /* of -o */
+	const char *duration;
+	double least_ms; /* of --duration */
+	bool from_file, no_comm, absolute, failures, summary_only, with_summary, errnos, json;
+	bool no_paths; /* --no-fd-paths */
+	unsigned faults;
+	unsigned mode; /* of --summary-mode: enum calls_mode */
+	uint64_t most; /* calls; 0: no limit */
+
+	struct calls_select select;
+	enum perch_syscall_abi abi[2]; /* of the machine: wide and narrow programs */
+	const struct perch_syscall *cache[PERCH_SYSCALL_NR_ABIS][CALLS_NUMBERS];
+	bool cached[PERCH_SYSCALL_NR_ABIS][CALLS_NUMBERS];
+	struct calls_event *event; /* by index of the event in the file */
+	size_t nr_events;
+	struct perch_syscall_joiner *joiner;
+	struct perch_processes *processes;
+	struct calls_process_table *table; /* calls_process.c */
+	bool live;			   /* callers may run */
+	struct perch__output out;
+	struct perch__json_writer writer;
+	struct cli_output_file file;
+	struct calls_summary summary;
+	uint64_t first_time; /* of the events, once has_time */
+	bool has_time;
+	uint32_t current; /* the thread whose line may be the next; 0: none */
+	bool truncated;	  /* --max-events was reached */
+	/* what was shown, and what cannot be */
+	uint64_t shown, lost, exits_lost, entries_lost, uncertain, damaged, other;
+};
+
+/* A call that has ended, or a half of one. */
+struct calls_call {
+	struct perch_syscall_call call;
+	const struct perch_syscall_open *open; /* NULL: its entry is unknown */
+	uint32_t pid, tid;
+	int64_t number;
+	uint64_t time; /* of the exit, or of the entry without one */
+	int64_t result;
+	bool has_result;
+	enum perch_syscall_exit what;
+	const char *why;  /* it has no result; NULL: it does not return */
+	const char *comm; /* of the thread */
+};
+
+/* ---- calls_options.c ---- */
+
+/* Returns 0, or the exit status after it has printed an error. */
+int calls_parse(struct calls *calls, int argc, char **argv);
+
+/* ---- calls_live.c ---- */
+
+int calls_run_live(struct calls *calls);
+
+/* ---- calls_take.c ---- */
+
+/* Begins, with an open session in calls->input. Each returns 0, or the exit status after it has
+ * printed an error. */
+int calls_begin(struct calls *calls);
+int calls_take(struct calls *calls, const struct perch_record *record);
+/* Shows the calls that have not ended. */
+int calls_end(struct calls *calls);
+/* Prints what is missing. */
+void calls_print_notes(const struct calls *calls);
+void calls_clear(struct calls *calls);
+
+/* ---- calls_summary.c ---- */
+
+enum calls_mode { CALLS_BY_THREAD, CALLS_TOTAL };
+
+/* Adds a call. Returns 0 or -ENOMEM. */
+int calls_summary_add(struct calls *calls, const struct calls_call *call);
+int calls_summary_print(struct calls *calls);
+void calls_summary_clear(struct calls_summary *summary);
+
+/* ---- calls_print.c ---- */
+
+/* Writes "   0.018 ( 0.001 ms): ls/459 "; start and end: 0 is unknown. */
+void calls_put_start(struct calls *calls, uint64_t start, uint64_t end, const char *comm,
+		     uint32_t tid);
+/* Writes "openat(AT_FDCWD, "a")"; the open call's memory is read. */
+void calls_put_call(struct calls *calls, const struct calls_call *call);
+/* Writes the line of a call that has ended, or of a half of one. */
+void calls_put_line(struct calls *calls, const struct calls_call *call);
+/* Writes the line of a call that goes on while the line of another thread follows. */
+void calls_put_interrupted(struct calls *calls, const struct calls_call *call);
+
+/* ---- calls_json.c ---- */
+
+void calls_put_json(struct calls *calls, const struct calls_call *call);
+
+/* ---- calls_events.c ---- */
+
+/* Finds what the samples of an event are. */
+void calls_event_find(struct calls_event *event, struct perch_session *session,
+		      const struct perch_file_event *file_event);
+/* Reads an entry or an exit. Returns false if the sample is damaged. */
+bool calls_event_read(const struct calls_event *event, const struct perch_record *record,
+		      int64_t *number, uint64_t argument[PERCH_SYSCALL_ARGUMENTS], int64_t *result);
+
+/* ---- calls_select.c ---- */
+
+/* Parses the argument of -e. Returns 0 or CLI_EXIT_USAGE. */
+int calls_select_parse(struct calls *calls);
+bool calls_selects(const struct calls *calls, enum perch_syscall_abi abi, int64_t number);
+/* Stores a filter for the kernel, in which less than size bytes of other conditions are; "" if it
+ * would be too long. */
+void calls_select_filter(const struct calls *calls, char *filter, size_t size);
+
+/* ---- calls_process.c ---- */
+
+int calls_process_open(struct calls *calls); /* 0 or -ENOMEM */
+void calls_process_close(struct calls *calls);
+/* Takes records about processes. Returns 0 or -ENOMEM. */
+int calls_process_take(struct calls *calls, const struct perch_record *record);
+/* Whose numbers a process uses. */
+enum perch_syscall_abi calls_process_abi(const struct calls *calls, uint32_t pid);
+/* Returns the functions of a call for perch_syscall_argument_text(); valid until the next call. */
+const struct perch_syscall_process *calls_process_of(struct calls *calls,
+						     const struct calls_call *call);
+/* Notes what a call has done to descriptors. */
+void calls_process_note(struct calls *calls, const struct calls_call *call);
+/* Finds memory of calls that last, while their threads are in them. */
+void calls_process_verify(struct calls *calls);
+/* Notes the strings that an entry has. */
+void calls_process_texts(struct calls *calls, const struct calls_event *event,
+			 const struct perch_record *record, struct perch_syscall_open *open);
+
+#endif

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is known of the callers. A path in memory is right if it was read while the thread was in
+ * the call: /proc/TID/syscall has shown the same call before and after, and no later event of the
+ * thread is older than that. Memory that is read after the call may have changed, so its text is
+ * marked; it is not read once another program runs in the process.
+ */
+#define _GNU_SOURCE /* process_vm_readv */
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "calls.h"
+
+enum {
+	MOST_PATHS = 1024,  /* descriptors of a process whose paths are kept */
+	MOST_CHUNKS = 8,    /* pieces of memory of a call */
+	MOST_ATTEMPTS = 3,  /* to find a thread in its call */
+	MOST_VERIFIED = 64, /* calls that are looked at in one go */
+	PATH_BYTES = 512,
+};
+
+struct path {
+	int fd;
+	bool verified;
+	char *text; /* "" if it cannot be read */
+};
+
+struct process {
+	uint32_t pid;
+	bool narrow; /* 32 bits */
+	bool gone;   /* it cannot be read */
+	uint64_t vdso;
+	struct path *path;
+	size_t nr, capacity;
+};
+
+/* Memory of an open call, as it was in the call. */
+struct held {
+	bool used;
+	struct {
+		uint64_t address;
+		size_t size;
+		char *bytes;
+	} chunk[MOST_CHUNKS];
+	size_t nr;
+};
+
+struct calls_process_table {
+	struct perch__hash_table table;
+	struct process *process;
+	size_t nr, capacity;
+	struct held *held;
+	size_t nr_held, held_capacity, unused; /* no element before this one is unused */
+	/* the call whose text is made */
+	struct perch_syscall_process functions;
+	struct calls *calls;
+	struct perch_syscall_open *open;
+	uint32_t pid;
+	uint64_t now; /* the time of the last event */
+	bool gather;  /* what is read is held */
+};
+
+/* ---- processes ---- */
+
+static bool same_pid(const void *items, uint32_t index, const void *key)
+{
+	return ((const struct process *)items)[index].pid == *(const uint32_t *)key;
+}
+
+static uint64_t hash_of(const struct calls_process_table *table, uint32_t pid)
+{
+	return perch__hash_integer(table->table.seed, pid);
+}
+
+static struct process *find_process(const struct calls_process_table *table, uint32_t pid)
+{
+	uint32_t index = perch__hash_find(&table->table, hash_of(table, pid), same_pid,
+					  table->process, &pid);
+
+	return index == PERCH__HASH_NONE ? NULL : &table->process[index];
+}
+
+/* Returns NULL if out of memory. */
+static struct process *get_process(struct calls_process_table *table, uint32_t pid)
+{
+	struct process *process = find_process(table, pid);
+
+	if (process)
+		return process;
+	if (PERCH__ARRAY_RESERVE(table->process, table->capacity, table->nr + 1) ||
+	    perch__hash_add(&table->table, hash_of(table, pid), table->nr))
+		return NULL;
+	process = &table->process[table->nr++];
+	*process = (struct process){ .pid = pid };
+	return process;
+}
+
+static void discard_paths(struct process *process)
+{
+	for (size_t i = 0; i < process->nr; i++)
+		free(process->path[i].text);
+	free(process->path);
+	process->path = NULL;
+	process->nr = process->capacity = 0;
+}
+
+static void remove_process(struct calls_process_table *table, uint32_t pid)
+{
+	struct process *process = find_process(table, pid), *last = &table->process[table->nr - 1];
+	uint32_t index = (uint32_t)(process - table->process);
+
+	if (!process)
+		return;
+	discard_paths(process);
+	perch__hash_remove(&table->table, hash_of(table, pid), index);
+	if (process != last) {
+		perch__hash_move(&table->table, hash_of(table, last->pid), (uint32_t)table->nr - 1,
+				 index);
+		*process = *last;
+	}
+	table->nr--;
+}
+
+/* The vdso of a program of 32 bits is below 4 GiB, and its stack. */
+static int take_mapping(struct calls_process_table *table, uint32_t pid, uint64_t start,
+			struct perch_text name)
+{
+	bool vdso = name.length == 6 && !memcmp(name.text, "[vdso]", 6);
+	bool stack = name.length == 7 && !memcmp(name.text, "[stack]", 7);
+	struct process *process;
+
+	if (!vdso && !stack)
+		return 0;
+	process = get_process(table, pid);
+	if (!process)
+		return -ENOMEM;
+	if (vdso)
+		process->vdso = start;
+	process->narrow = start <= UINT32_MAX;
+	return 0;
+}
+
+static int take_fork(struct calls_process_table *table, uint32_t parent, uint32_t pid)
+{
+	const struct process *from = find_process(table, parent);
+	struct process copy, *to;
+
+	if (!from || parent == pid)
+		return 0;
+	copy = *from;
+	to = get_process(table, pid);
+	if (!to)
+		return -ENOMEM;
+	to->narrow = copy.narrow;
+	to->vdso = copy.vdso;
+	return 0;
+}
+
+int calls_process_take(struct calls *calls, const struct perch_record *record)
+{
+	struct calls_process_table *table = calls->table;
+	struct process *process;
+
+	switch (record->type) {
+	case PERCH_RECORD_MMAP:
+	case PERCH_RECORD_MMAP2:
+		return take_mapping(table, record->mmap.pid, record->mmap.start,
+				    record->mmap.filename);
+	case PERCH_RECORD_FORK:
+		return take_fork(table, record->task.ppid, record->task.pid);
+	case PERCH_RECORD_EXIT:
+		if (record->task.pid == record->task.tid)
+			remove_process(table, record->task.pid);
+		return 0;
+	case PERCH_RECORD_COMM:
+		process = record->comm.exec ? find_process(table, record->comm.pid) : NULL;
+		if (process) {
+			discard_paths(process);
+			process->vdso = 0;
+			process->narrow = false;
+		}
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+enum perch_syscall_abi calls_process_abi(const struct calls *calls, uint32_t pid)
+{
+	const struct process *process = find_process(calls->table, pid);
+
+	return calls->abi[process && process->narrow];
+}
+
+/* ---- memory ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static struct held *held_of(struct calls_process_table *table,
+			    const struct perch_syscall_open *open)
+{
+	return open && open->user[CALLS_HELD] ? &table->held[open->user[CALLS_HELD] - 1] : NULL;
+}
+
+static void discard_held(struct calls_process_table *table, struct perch_syscall_open *open)
+{
+	struct held *held = held_of(table, open);
+
+	if (!held)
+		return;
+	for (size_t i = 0; i < held->nr; i++)
+		free(held->chunk[i].bytes);
+	*held = (struct held){ .used = false };
+	if (open->user[CALLS_HELD] - 1 < table->unused)
+		table->unused = open->user[CALLS_HELD] - 1;
+	open->user[CALLS_HELD] = 0;
+}
+
+/* Without memory, less is held. */
+static void add_chunk(struct calls_process_table *table, struct perch_syscall_open *open,
+		      uint64_t address, const void *bytes, size_t size)
+{
+	struct held *held = held_of(table, open);
+	size_t index = table->unused;
+	char *copy;
+
+	if (!held) {
+		while (index < table->nr_held && table->held[index].used)
+			index++;
+		if (index == table->nr_held &&
+		    PERCH__ARRAY_RESERVE_ZEROED(table->held, table->held_capacity, index + 1))
+			return;
+		table->nr_held += index == table->nr_held;
+		table->unused = index + 1;
+		held = &table->held[index];
+		*held = (struct held){ .used = true };
+		open->user[CALLS_HELD] = index + 1;
+	}
+	copy = held->nr < MOST_CHUNKS && size ? malloc(size) : NULL;
+	if (!copy)
+		return;
+	memcpy(copy, bytes, size);
+	held->chunk[held->nr].address = address;
+	held->chunk[held->nr].size = size;
+	held->chunk[held->nr++].bytes = copy;
+}
+
+static ssize_t read_held(const struct held *held, uint64_t address, void *bytes, size_t size)
+{
+	for (size_t i = 0; held && i < held->nr; i++) {
+		size_t some = held->chunk[i].size < size ? held->chunk[i].size : size;
+
+		if (held->chunk[i].address != address)
+			continue;
+		memcpy(bytes, held->chunk[i].bytes, some);
+		return (ssize_t)some;
+	}
+	return 0;
+}
+
+/* True if the process still runs the program with this vdso. */
+static bool runs_same(const struct process *process)
+{
+	uint64_t pair[2];
+	uint32_t narrow[2];
+	char path[40];
+	bool same = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/auxv", process->pid);
+	file = process->vdso ? fopen(path, "re") : NULL;
+	if (!file)
+		return false;
+	if (process->narrow)
+		while (!same && fread(narrow, sizeof(narrow), 1, file) == 1)
+			same = narrow[0] == AT_SYSINFO_EHDR && narrow[1] == process->vdso;
+	else
+		while (!same && fread(pair, sizeof(pair), 1, file) == 1)
+			same = pair[0] == AT_SYSINFO_EHDR && pair[1] == process->vdso;
+	fclose(file);
+	return same;
+}
+
+static ssize_t read_now(uint32_t pid, uint64_t address, void *bytes, size_t size)
+{
+	struct iovec local = { bytes, size }, remote = { NULL, size };
+
+	if (address > UINTPTR_MAX)
+		return -EFAULT;
+	remote.iov_base = (void *)(uintptr_t)address;
+	return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0);
+}
+
+static ssize_t read_memory(void *context, uint64_t address, void *bytes, size_t size,
+			   bool *verified)
+{
+	struct calls_process_table *table = context;
+	struct perch_syscall_open *open = table->open;
+	struct process *process;
+	ssize_t got;
+
+	*verified = true;
+	if (table->gather) {
+		got = read_now(table->pid, address, bytes, size);
+		if (got > 0)
+			add_chunk(table, open, address, bytes, (size_t)got);
+		return got;
+	}
+	if (open && table->now > open->user[CALLS_VERIFIED]) {
+		got = read_held(held_of(table, open), address, bytes, size);
+		if (got)
+			return got;
+	}
+	*verified = false;
+	process = table->calls->live ? find_process(table, table->pid) : NULL;
+	if (!process || process->gone)
+		return -ESRCH;
+	got = read_now(table->pid, address, bytes, size);
+	if (got < 0 && errno == ESRCH)
+		process->gone = true;
+	return got > 0 && !runs_same(process) ? -ESRCH : got;
+}
+
+/* ---- descriptors ---- */
+
+static struct path *find_path(struct process *process, int fd)
+{
+	for (size_t i = 0; i < process->nr; i++)
+		if (process->path[i].fd == fd)
+			return &process->path[i];
+	return NULL;
+}
+
+static void discard_path(struct process *process, int fd)
+{
+	struct path *path = find_path(process, fd);
+
+	if (!path)
+		return;
+	free(path->text);
+	*path = process->path[--process->nr];
+}
+
+static struct path *add_path(struct process *process, int fd, const char *text, bool verified)
+{
+	struct path *path;
+
+	discard_path(process, fd);
+	if (process->nr >= MOST_PATHS)
+		discard_paths(process);
+	if (PERCH__ARRAY_RESERVE_ZEROED(process->path, process->capacity, process->nr + 1))
+		return NULL;
+	path = &process->path[process->nr];
+	*path = (struct path){ .fd = fd, .verified = verified, .text = strdup(text) };
+	if (!path->text)
+		return NULL;
+	process->nr++;
+	return path;
+}
+
+static size_t path_of(void *context, int fd, char *text, size_t size, bool *verified)
+{
+	struct calls_process_table *table = context;
+	struct process *process = find_process(table, table->pid);
+	struct path *path = process ? find_path(process, fd) : NULL;
+
+	if (!path && process && table->calls->live && !process->gone) {
+		char link[48], target[PATH_BYTES];
+		ssize_t length;
+
+		snprintf(link, sizeof(link), "/proc/%u/fd/%d", process->pid, fd);
+		length = readlink(link, target, sizeof(target) - 1);
+		target[length > 0 ? length : 0] = '\0';
+		process->gone = length < 0 && errno == EACCES;
+		path = add_path(process, fd, length > 0 && runs_same(process) ? target : "", false);
+	}
+	if (!path)
+		return 0;
+	*verified = path->verified;
+	return (size_t)snprintf(text, size, "%s", path->text);
+}
+
+/* The path of open(2) and others, if it is absolute and the kernel has shown it. */
+static void note_opened(struct calls *calls, const struct calls_call *call, struct process *process)
+{
+	const struct held *held = held_of(calls->table, call->open);
+	char text[PATH_BYTES] = "";
+
+	discard_path(process, (int)call->result);
+	for (unsigned i = 0; held && i < 2 && text[0] != '/'; i++) {
+		ssize_t got =
+			calls->table->now > call->open->user[CALLS_VERIFIED]
+				? read_held(held, call->call.argument[i], text, sizeof(text) - 1)
+				: 0;
+		text[got > 0 ? got : 0] = '\0';
+	}
+	if (text[0] == '/')
+		add_path(process, (int)call->result, text, true);
+}
+
+void calls_process_note(struct calls *calls, const struct calls_call *call)
+{
+	struct process *process = find_process(calls->table, call->pid);
+	const char *name = call->call.syscall ? perch_syscall_name(call->call.syscall) : "";
+
+	if (process && call->has_result && call->result >= 0 && call->call.syscall) {
+		if (!strncmp(name, "close", 5)) {
+			if (!strcmp(name, "close"))
+				discard_path(process, (int)call->call.argument[0]);
+			else
+				discard_paths(process);
+		} else if (perch_syscall_returns_descriptor(call->call.syscall)) {
+			note_opened(calls, call, process);
+		}
+	}
+	if (call->open)
+		discard_held(calls->table, (struct perch_syscall_open *)call->open);
+}
+
+/* ---- calls ---- */
+
+const struct perch_syscall_process *calls_process_of(struct calls *calls,
+						     const struct calls_call *call)
+{
+	struct calls_process_table *table = calls->table;
+
+	table->open = (struct perch_syscall_open *)call->open;
+	table->pid = call->pid;
+	table->now = call->time > table->now ? call->time : table->now;
+	table->functions = (struct perch_syscall_process){
+		.context = table,
+		.read = read_memory,
+		.path = calls->no_paths ? NULL : path_of,
+	};
+	return &table->functions;
+}
+
+/* True if the thread is in the call now. */
+static bool is_in(const struct perch_syscall_open *open)
+{
+	uint64_t argument[PERCH_SYSCALL_ARGUMENTS];
+	char path[48], line[256];
+	bool same = false;
+	long number;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/syscall", open->pid, open->tid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fgets(line, sizeof(line), file) &&
+	    sscanf(line, "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
+		   &number, &argument[0], &argument[1], &argument[2], &argument[3], &argument[4],
+		   &argument[5]) == 7)
+		same = number == open->number &&
+		       !memcmp(argument, open->argument, sizeof(argument));
+	fclose(file);
+	return same;
+}
+
+/* Holds the memory of a call that the thread is in. */
+static void verify(struct calls *calls, struct perch_syscall_open *open)
+{
+	struct calls_process_table *table = calls->table;
+	struct perch_syscall_call call = {
+		.abi = calls_abi_of(open),
+	};
+	char text[1024];
+
+	call.syscall = perch_syscall_find(call.abi, open->number);
+	open->user[CALLS_ATTEMPTS]++;
+	if (!call.syscall || !perch_syscall_reads_memory(call.syscall)) {
+		open->user[CALLS_ATTEMPTS] = MOST_ATTEMPTS;
+		return;
+	}
+	if (!is_in(open))
+		return;
+	memcpy(call.argument, open->argument, sizeof(call.argument));
+	open->user[CALLS_ATTEMPTS] = MOST_ATTEMPTS;
+	table->open = open;
+	table->pid = open->pid;
+	table->gather = true;
+	table->functions = (struct perch_syscall_process){ .context = table, .read = read_memory };
+	for (unsigned i = 0; i < PERCH_SYSCALL_ARGUMENTS; i++)
+		perch_syscall_argument_text(&call, i, &table->functions, text, sizeof(text));
+	table->gather = false;
+	if (is_in(open))
+		open->user[CALLS_VERIFIED] = now_ns();
+	else
+		discard_held(table, open);
+}
+
+void calls_process_verify(struct calls *calls)
+{
+	struct perch_syscall_open *open;
+	size_t at = 0;
+	unsigned nr = 0;
+
+	while (nr < MOST_VERIFIED && (open = perch_syscall_next_open(calls->joiner, &at)))
+		if (open->user[CALLS_ATTEMPTS] < MOST_ATTEMPTS && !held_of(calls->table, open)) {
+			verify(calls, open);
+			nr++;
+		}
+}
+
+void calls_process_texts(struct calls *calls, const struct calls_event *event,
+			 const struct perch_record *record, struct perch_syscall_open *open)
+{
+	char text[PATH_BYTES];
+	const char *at;
+	size_t length;
+
+	for (size_t i = 0; i < PERCH_SYSCALL_ARGUMENTS; i++) {
+		if (!event->text[i] ||
+		    perch_tracepoint_get_text(event->text[i], record, &at, &length) || !length ||
+		    length >= sizeof(text))
+			continue;
+		memcpy(text, at, length);
+		text[length] = '\0';
+		add_chunk(calls->table, open, open->argument[i], text, length + 1);
+	}
+}
+
+int calls_process_open(struct calls *calls)
+{
+	calls->table = calloc(1, sizeof(*calls->table));
+	if (!calls->table)
+		return -ENOMEM;
+	calls->table->calls = calls;
+	calls->table->table.seed = perch__hash_seed(calls->table);
+	return 0;
+}
+
+void calls_process_close(struct calls *calls)
+{
+	struct calls_process_table *table = calls->table;
+
+	if (!table)
+		return;
+	for (size_t i = 0; i < table->nr; i++)
+		discard_paths(&table->process[i]);
+	for (size_t i = 0; i < table->nr_held; i++)
+		for (size_t k = 0; k < table->held[i].nr; k++)
+			free(table->held[i].chunk[k].bytes);
+	free(table->process);
+	free(table->held);
+	perch__hash_clear(&table->table);
+	free(table);
+	calls->table = NULL;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/* Records become calls, and these lines, objects or sums. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "calls.h"
+
+#define EXIT_LOST "its exit was lost"
+
+static int no_memory(void)
+{
+	return cli_no_memory(CALLS_COMMAND);
+}
+
+/* ---- calls ---- */
+
+static const struct perch_syscall *find_syscall(struct calls *calls, enum perch_syscall_abi abi,
+						int64_t number)
+{
+	if (number < 0 || number >= CALLS_NUMBERS)
+		return perch_syscall_find(abi, number);
+	if (!calls->cached[abi][number]) {
+		calls->cache[abi][number] = perch_syscall_find(abi, number);
+		calls->cached[abi][number] = true;
+	}
+	return calls->cache[abi][number];
+}
+
+static const char *comm_of(const struct calls *calls, uint32_t pid, uint32_t tid)
+{
+	const struct perch_thread *thread = perch_processes_thread(calls->processes, pid, tid);
+
+	return thread ? perch_thread_comm(thread) : "?";
+}
+
+/* Completes a call. The numbers of a call are those of the program that began it. */
+static void describe_call(struct calls *calls, struct calls_call *call)
+{
+	call->call.abi = call->open ? calls_abi_of(call->open)
+				    : calls_process_abi(calls, call->pid);
+	call->call.syscall = find_syscall(calls, call->call.abi, call->number);
+	if (call->open)
+		memcpy(call->call.argument, call->open->argument, sizeof(call->call.argument));
+	call->comm = comm_of(calls, call->pid, call->tid);
+}
+
+static bool is_shown(const struct calls *calls, const struct calls_call *call)
+{
+	bool joined = call->what == PERCH_SYSCALL_JOINED && call->open && call->has_result;
+
+	if (calls->failures && (!call->has_result || call->result >= 0))
+		return false;
+	return !calls->least_ms ||
+	       (joined && (double)(call->time - call->open->time) >= calls->least_ms * 1e6);
+}
+
+/* Shows a call that has ended, or a half. Returns 0 or -ENOMEM. */
+static int show_call(struct calls *calls, struct calls_call *call)
+{
+	int rc = 0;
+
+	describe_call(calls, call);
+	calls->entries_lost += call->what == PERCH_SYSCALL_ENTRY_LOST;
+	calls->uncertain += call->what == PERCH_SYSCALL_UNCERTAIN;
+	if (calls->summary_only || calls->with_summary)
+		rc = calls_summary_add(calls, call);
+	if (!calls->summary_only && is_shown(calls, call)) {
+		if (calls->json)
+			calls_put_json(calls, call);
+		else
+			calls_put_line(calls, call);
+		calls->shown++;
+		calls->truncated = calls->most && calls->shown >= calls->most;
+	}
+	calls_process_note(calls, call);
+	return rc;
+}
+
+/* Shows a call whose exit has not come. */
+static int show_open(struct calls *calls, const struct perch_syscall_open *open, uint64_t time,
+		     const char *why)
+{
+	struct calls_call call = {
+		.open = open,
+		.pid = open->pid,
+		.tid = open->tid,
+		.number = open->number,
+		.time = time,
+		.what = PERCH_SYSCALL_JOINED,
+		.why = why,
+	};
+
+	return show_call(calls, &call);
+}
+
+/* Another thread has the next line: the call of the one before is shown as it goes on. */
+static void interrupt(struct calls *calls, uint32_t tid)
+{
+	struct perch_syscall_open *open;
+	struct calls_call call = { 0 };
+
+	if (!calls->current || calls->current == tid)
+		return;
+	open = perch_syscall_open_call(calls->joiner, calls->current);
+	calls->current = 0;
+	if (!open || calls->summary_only || calls->json || calls->failures || calls->least_ms)
+		return;
+	call = (struct calls_call){
+		.open = open,
+		.pid = open->pid,
+		.tid = open->tid,
+		.number = open->number,
+		.time = open->time,
+	};
+	describe_call(calls, &call);
+	calls_put_interrupted(calls, &call);
+	open->user[CALLS_ABI] |= CALLS_INTERRUPTED;
+}
+
+static int take_enter(struct calls *calls, const struct calls_event *event,
+		      const struct perch_record *record)
+{
+	const struct perch_sample *sample = &record->sample;
+	struct perch_syscall_open call = {
+		.pid = sample->pid,
+		.tid = sample->tid,
+		.time = sample->time,
+	};
+	struct perch_syscall_open *open, lost;
+	enum perch_syscall_abi abi = calls_process_abi(calls, sample->pid);
+	int rc;
+
+	if (!calls_event_read(event, record, &call.number, call.argument, NULL)) {
+		calls->damaged++;
+		return 0;
+	}
+	if (!calls_selects(calls, abi, call.number))
+		return 0;
+	interrupt(calls, call.tid);
+	rc = perch_syscall_add_entry(calls->joiner, &call, &open, &lost);
+	if (rc)
+		return rc;
+	open->user[CALLS_ABI] = abi;
+	calls_process_texts(calls, event, record, open);
+	calls->current = call.tid;
+	if (!lost.tid)
+		return 0;
+	calls->exits_lost++;
+	return show_open(calls, &lost, lost.time, EXIT_LOST);
+}
+
+static int take_exit(struct calls *calls, const struct calls_event *event,
+		     const struct perch_record *record)
+{
+	struct calls_call call = {
+		.pid = record->sample.pid,
+		.tid = record->sample.tid,
+		.time = record->sample.time,
+		.has_result = true,
+	};
+	struct perch_syscall_open open, *begun;
+	int rc;
+
+	if (!calls_event_read(event, record, &call.number, NULL, &call.result)) {
+		calls->damaged++;
+		return 0;
+	}
+	/* the call may be that of the program before an execve(2) */
+	begun = perch_syscall_open_call(calls->joiner, call.tid);
+	if (begun && call.number == -1)
+		call.number = begun->number;
+	if (calls->select.given && !begun &&
+	    (call.number == -1 ||
+	     !calls_selects(calls, calls_process_abi(calls, call.pid), call.number)))
+		return 0;
+	if (begun && begun->number != call.number &&
+	    !calls_selects(calls, calls_process_abi(calls, call.pid), call.number))
+		return 0;
+	rc = perch_syscall_add_exit(calls->joiner, call.pid, call.tid, call.number, &open,
+				    &call.what);
+	if (rc || call.what == PERCH_SYSCALL_IN_CHILD)
+		return rc;
+	interrupt(calls, call.tid);
+	calls->current = 0;
+	if (open.tid && call.what == PERCH_SYSCALL_ENTRY_LOST) {
+		calls->exits_lost++;
+		rc = show_open(calls, &open, open.time, EXIT_LOST);
+	} else if (open.tid) {
+		call.open = &open;
+	}
+	return rc ? rc : show_call(calls, &call);
+}
+
+static void put_fault(struct calls *calls, const struct perch_record *record, bool major)
+{
+	const struct perch_sample *sample = &record->sample;
+	const char *comm = comm_of(calls, sample->pid, sample->tid);
+	struct perch_location location;
+	struct perch_thread *thread;
+
+	if (calls->summary_only || calls->json)
+		return;
+	interrupt(calls, 0);
+	thread = perch_processes_thread(calls->processes, sample->pid, sample->tid);
+	calls_put_start(calls, sample->time, sample->time, comm, sample->tid);
+	perch__output_text(&calls->out, major ? "majfault [" : "minfault [");
+	perch__output_hex(&calls->out, sample->ip);
+	perch__output_text(&calls->out, "] => ");
+	perch__output_hex(&calls->out, sample->addr);
+	if (thread) {
+		perch_processes_resolve(calls->processes, thread, PERCH_MISC_USER, sample->addr,
+					&location);
+		perch__output_text(&calls->out, " (");
+		perch__output_clean(&calls->out, location.dso->path, strlen(location.dso->path));
+		perch__output_text(&calls->out, ")");
+	}
+	perch__output_text(&calls->out, "\n");
+}
+
+static int take_sample(struct calls *calls, const struct perch_record *record)
+{
+	struct calls_event *event;
+
+	if (record->event >= calls->nr_events)
+		return 0;
+	event = &calls->event[record->event];
+	if (!event->looked_up)
+		calls_event_find(event, calls->input.session,
+				 perch_session_record_event(calls->input.session, record));
+	if (!calls->has_time) {
+		calls->has_time = true;
+		calls->first_time = record->sample.time;
+	}
+	switch (event->kind) {
+	case CALLS_ENTER:
+		return take_enter(calls, event, record);
+	case CALLS_EXIT:
+		return take_exit(calls, event, record);
+	case CALLS_MAJOR_FAULT:
+	case CALLS_MINOR_FAULT:
+		put_fault(calls, record, event->kind == CALLS_MAJOR_FAULT);
+		return 0;
+	default:
+		calls->other++;
+		return 0;
+	}
+}
+
+/* ---- records ---- */
+
+static void take_lost(struct calls *calls, uint64_t nr)
+{
+	calls->lost += nr;
+	perch_syscall_lost(calls->joiner);
+	if (calls->summary_only || calls->json)
+		return;
+	interrupt(calls, 0);
+	perch__output_text(&calls->out, "LOST ");
+	perch__output_number(&calls->out, nr);
+	perch__output_text(&calls->out, " events!\n");
+}
+
+static int take_end_of_thread(struct calls *calls, const struct perch_record *record)
+{
+	struct perch_syscall_open open;
+
+	perch_syscall_end(calls->joiner, record->task.tid, &open);
+	if (!open.tid)
+		return 0;
+	interrupt(calls, open.tid);
+	calls->current = 0;
+	return show_open(calls, &open, open.time, NULL);
+}
+
+int calls_take(struct calls *calls, const struct perch_record *record)
+{
+	int rc = 0;
+
+	switch (record->type) {
+	case PERCH_RECORD_SAMPLE:
+		rc = take_sample(calls, record);
+		break;
+	case PERCH_RECORD_LOST:
+	case PERCH_RECORD_LOST_SAMPLES:
+		take_lost(calls, record->lost.lost);
+		break;
+	case PERCH_RECORD_FORK:
+		rc = perch_syscall_fork(calls->joiner, record->task.pid, record->task.tid);
+		break;
+	case PERCH_RECORD_EXIT:
+		rc = take_end_of_thread(calls, record);
+		break;
+	default:
+		break;
+	}
+	if (!rc && record->type != PERCH_RECORD_SAMPLE)
+		rc = calls_process_take(calls, record);
+	return rc ? no_memory() : 0;
+}
+
+/* ---- begin and end ---- */
+
+static int open_output(struct calls *calls)
+{
+	struct perch_error err;
+	FILE *stream = calls->from_file ? stdout : stderr; /* as in perf */
+
+	if (calls->output) {
+		if (cli_output_open(&calls->file, calls->output, 0, &err))
+			return cli_error(CALLS_COMMAND, &err);
+		stream = calls->file.stream;
+	}
+	return perch__output_open(&calls->out, stream) ? no_memory() : 0;
+}
+
+int calls_begin(struct calls *calls)
+{
+	struct perch_reader *reader = perch_session_reader(calls->input.session);
+	const char *machine = perch_reader_text(reader, PERCH_FEATURE_ARCH);
+	const struct perch_file_event *events;
+	struct perch_error err;
+	struct utsname here;
+
+	if (!machine && !uname(&here))
+		machine = here.machine;
+	calls->abi[0] = perch_syscall_abi_of(machine ? machine : "", false);
+	calls->abi[1] = perch_syscall_abi_of(machine ? machine : "", true);
+	calls->nr_events = perch_reader_events(reader, &events);
+	calls->event = calloc(calls->nr_events + 1, sizeof(*calls->event));
+	calls->processes = perch_session_processes(calls->input.session);
+	if (!calls->event || calls_process_open(calls))
+		return no_memory();
+	if (perch_syscall_joiner_new(&calls->joiner, &err))
+		return cli_error(CALLS_COMMAND, &err);
+	if (calls->from_file && calls_select_parse(calls))
+		return CLI_EXIT_USAGE;
+	calls->writer.out = &calls->out;
+	return open_output(calls);
+}
+
+int calls_end(struct calls *calls)
+{
+	struct perch_syscall_open *open;
+	struct perch_error err;
+	size_t at = 0;
+	int rc = 0, status = 0;
+
+	while (!rc && (open = perch_syscall_next_open(calls->joiner, &at)))
+		rc = show_open(calls, open, UINT64_MAX, "goes on");
+	if (!rc && (calls->summary_only || calls->with_summary))
+		rc = calls_summary_print(calls);
+	perch__output_flush(&calls->out);
+	if (rc)
+		status = no_memory();
+	if (calls->file.stream) {
+		if (cli_output_close(&calls->file, calls->out.error, &err))
+			status = cli_error(CALLS_COMMAND, &err);
+	} else if (calls->from_file && cli_check_stdout(CALLS_COMMAND, calls->out.error)) {
+		status = CLI_EXIT_FAILURE;
+	}
+	return status;
+}
+
+void calls_print_notes(const struct calls *calls)
+{
+	if (calls->lost || calls->exits_lost || calls->entries_lost || calls->uncertain)
+		cli_note(CALLS_COMMAND,
+			 "%" PRIu64 " records were lost: of %" PRIu64
+			 " calls the exit is missing, of %" PRIu64 " the entry, and of %" PRIu64
+			 " entry and exit may be of different calls; a larger -m loses less",
+			 calls->lost, calls->exits_lost, calls->entries_lost, calls->uncertain);
+	if (calls->damaged)
+		cli_note(CALLS_COMMAND, "%" PRIu64 " samples are damaged", calls->damaged);
+	if (calls->other)
+		cli_note(CALLS_COMMAND,
+			 "%" PRIu64
+			 " samples are of other events than system calls: 'perch script' "
+			 "prints them",
+			 calls->other);
+}
+
+void calls_clear(struct calls *calls)
+{
+	perch__output_close(&calls->out);
+	cli_output_discard(&calls->file);
+	calls_process_close(calls);
+	calls_summary_clear(&calls->summary);
+	perch_syscall_joiner_free(calls->joiner);
+	free(calls->event);
+}

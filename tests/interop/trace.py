@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch trace: the calls and results of strace in the same run of a program, the calls of perf trace in the same recording, and what it says about
+calls that it sees in part.
+
+LONG=1 compares with strace the start-ups of up to 1000 commands, and not of 40. KEEP=DIR keeps the files there.
+"""
+import collections
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import cases
+from cases import check
+
+PERF = os.environ.get("PERF", "perf")
+PERCH = os.environ.get("PERCH", "perch")
+LONG = os.environ.get("LONG", "0") == "1"
+# That they start and end by themselves is all that matters: with --version most do only this.
+COMMANDS = ["ls", "cat", "cp", "mv", "rm", "mkdir", "ln", "chmod", "chown", "touch", "dd", "df", "du", "date", "echo", "env", "expr", "id", "sort",
+            "uniq", "wc", "head", "tail", "cut", "tr", "seq", "sleep", "stat", "tee", "uname", "who", "grep", "sed", "awk", "find", "tar", "gzip",
+            "bash", "dash", "perl"]
+# These change the terminal, the machine or other processes.
+LEFT_OUT = re.compile(r"^(init|halt|poweroff|reboot|shutdown|runlevel|telinit|kill|pkill|skill|killall.*|systemd.*|reset|tset|su|sudo|login|passwd|"
+                      r"strace.*|perf.*|bpftrace.*|gdb.*|ltrace|screen|tmux|ssh.*|vi.*|vim.*|nano|.*top|watch|less|more|most|pager|.*d)$")
+
+
+def run(words, **more):
+    return subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                          timeout=cases.limit(120), check=False, **more)
+
+
+def calls_of_strace(path):
+    """By thread: the names and results of its calls after the first execve(2) that succeeds."""
+    calls, begun, open_calls = collections.defaultdict(list), set(), {}
+    for line in open(path, encoding="utf-8", errors="replace"):
+        match = re.match(r"(\d+) +(.*)", line.rstrip("\n"))
+        if not match:
+            continue
+        tid, text = int(match[1]), match[2]
+        if text.startswith(("---", "+++")) or text.startswith("[ Process"):
+            continue
+        if text.endswith("<unfinished ...>"):
+            open_calls[tid] = text.split("(")[0]
+            continue
+        resumed = re.match(r"<\.\.\. (\w+) resumed>", text)
+        name = resumed[1] if resumed else text.split("(")[0]
+        open_calls.pop(tid, None)
+        result = re.search(r"= (-?\w+|\?)(?: (E\w+))?[^=]*$", text)
+        if not result:
+            continue
+        value = result[2] if result[2] else result[1]
+        if name == "execve" and value == "0" and tid not in begun:
+            begun.add(tid)
+            calls[tid] = []
+        elif tid in begun:
+            calls[tid].append((name, value))
+    return {tid: nr for tid, nr in calls.items() if tid in begun}
+
+
+def calls_of_perch(text):
+    calls, begun = collections.defaultdict(list), set()
+    for line in text.splitlines():
+        call = json.loads(line)
+        name, tid = call.get("syscall", str(call["number"])), call["tid"]
+        value = call.get("errno", str(call.get("result", "?")))
+        if name == "execve" and value == "0" and tid not in begun:
+            begun.add(tid)
+            calls[tid] = []
+        elif tid in begun:
+            calls[tid].append((name, value))
+    return calls
+
+
+def same(name, left, right):
+    """Results are equal; strace prints addresses in hexadecimal, and says '?' for a call that is interrupted."""
+    if left == right or "?" in (left, right):
+        return True
+    try:
+        return int(left, 0) == int(right, 0)
+    except ValueError:
+        return False
+
+
+def compare(words, directory):
+    """Returns "" or a difference. The tracer and its program are traced, so both see the same calls."""
+    log, text = os.path.join(directory, "strace"), os.path.join(directory, "perch")
+    result = run([PERCH, "trace", "-j", "--no-paths", "-m", "8M", "-o", text, "strace", "-f", "-o", log, *words])
+    if not os.path.exists(text):
+        return result.stderr or "no output"
+    left, right = calls_of_strace(log), calls_of_perch(open(text, encoding="utf-8").read())
+    if not left:
+        return "strace has no calls"
+    for tid, expected in left.items():
+        got = right.get(tid, [])
+        for i, call in enumerate(expected):
+            if i >= len(got) or got[i][0] != call[0] or not same(*call, got[i][1]):
+                return f"thread {tid}, call {i}: strace {call}, perch {got[i] if i < len(got) else None}; {result.stderr}"
+        if len(got) != len(expected):
+            return f"thread {tid}: strace {len(expected)} calls, perch {len(got)}: {got[len(expected):][:3]}"
+    return ""
+
+
+def all_commands():
+    names = [name for name in COMMANDS if shutil.which(name)]
+    if LONG:
+        others = {name for path in ("/usr/bin", "/bin", "/usr/sbin") for name in os.listdir(path)}
+        names += sorted(name for name in others - set(names) if not LEFT_OUT.match(name))
+    return names[:1000 if LONG else 40]
+
+
+def compare_with_strace(directory):
+    differences, names = [], all_commands()
+    for name in names:
+        try:
+            found = compare([name, "--version"], directory)
+        except subprocess.TimeoutExpired:
+            continue  # it waits for something
+        if found:
+            differences.append(f"{name}: {found}")
+    check(len(names) - len(differences) == len(names), f"{len(names)} commands have the calls and results of strace", differences[:5])
+
+
+def rows(text):
+    """(thread, name, result) of lines of perf trace and perch trace."""
+    found = []
+    for line in text.splitlines():
+        match = re.match(r" *(?:[\d.]+|\?) \( *(?:[\d.]+ ms)?\): +\S+?/(\d+) +(?:\.\.\. \[continued\]: )?(\w+)\(.*\) += ?(\S*)", line)
+        if match and "(interrupted" not in line:
+            found.append((int(match[1]), match[2]))
+    return found
+
+
+def compare_with_perf(directory):
+    for recorder in ("perf", "perch"):
+        path = os.path.join(directory, recorder + ".data")
+        result = run([PERF if recorder == "perf" else PERCH, "trace", "record", "-o", path, "ls", "/"])
+        if not os.path.exists(path):
+            print("ok - skip: perf trace:", result.stderr.strip().splitlines()[-1:])
+            continue
+        ours, theirs = run([PERCH, "trace", "-i", path]), run([PERF, "trace", "-i", path])
+        theirs.stdout += theirs.stderr  # perf writes to either
+        check(rows(ours.stdout) == rows(theirs.stdout) and len(rows(ours.stdout)) > 20,
+              f"a recording of {recorder} has the calls of perf trace", [rows(ours.stdout)[:5], rows(theirs.stdout)[:5], ours.stderr])
+        sums = run([PERCH, "trace", "-s", "-i", path]).stdout
+        mine = dict(re.findall(r"^ +(\w+) +(\d+) +\d+ +[\d.]+", sums, re.M))
+        counted = collections.Counter(name for _, name in rows(ours.stdout))
+        check({name: int(nr) for name, nr in mine.items()} == dict(counted), f"the sums of a recording of {recorder} are those of its lines",
+              [sums, counted])
+
+
+PROGRAM = r"""
+import os, signal, socket, sys, threading, time
+def wait(seconds):
+    time.sleep(seconds)
+def interrupted(*unused):
+    pass
+thread = threading.Thread(target=wait, args=(0.4,))
+thread.start()
+os.close(os.open("/etc/passwd", os.O_RDONLY))
+try:
+    os.open("/nonexistent/of/perch", os.O_RDWR | os.O_CREAT, 0o640)
+except OSError:
+    pass
+try:
+    os.open("/nonexistent/of/perch2", os.O_RDWR)
+except OSError:
+    pass
+os.getppid()
+left, right = os.pipe()
+threading.Timer(0.3, lambda: os.write(right, b"x")).start()
+os.read(left, 1)
+thread.join()
+os.execv("/bin/true", ["true"])
+"""
+
+
+def lines_of_a_program(directory):
+    path = os.path.join(directory, "program.py")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(PROGRAM)
+    text = os.path.join(directory, "text")
+    result = run([PERCH, "trace", "-o", text, sys.executable, path])
+    lines = open(text, encoding="utf-8").read()
+    check(result.returncode == 0, "the exit status is that of the program", result)
+    check(re.search(r"openat\(AT_FDCWD, [^,]*, O_RDWR\|O_CREAT\|O_CLOEXEC, 0640\) += -1 ENOENT \(No such file or directory\)", lines),
+          "flags, a mode and an errno have names", lines[-3000:])
+    check(re.search(r"openat\(AT_FDCWD, [^,]*, O_RDWR\|O_CLOEXEC\) += -1 ENOENT", lines), "without O_CREAT there is no mode")
+    check(re.search(r"\((?:39\d|[4-9]\d\d)\.\d+ ms\): \S+ .*clock_nanosleep", lines) and "[continued]: clock_nanosleep()" in lines,
+          "a call that lasts is shown where it begins and ends", [line for line in lines.splitlines() if "nanosleep" in line])
+    check(re.search(r"clock_nanosleep\(CLOCK_MONOTONIC, TIMER_ABSTIME, \{tv_sec=\d+, tv_nsec=\d+\}", lines) or "clock_nanosleep" not in lines
+          or "[continued]" in lines, "memory of a call that lasts is shown")
+    check(re.search(r"exit_group\(0\) +  = \?", lines), "exit_group does not return", lines[-300:])
+    for options, good, what in (
+            (["-e", "getppid"], lambda names: set(names) == {"getppid"}, "a name"),
+            (["-e", "!getppid,%file,read"], lambda names: names and not {"getppid", "openat", "read"} & set(names), "all but some"),
+            (["-e", "memory"], lambda names: "mmap" in names and "openat" not in names, "a group"),
+            (["-e", "/^(get|set)p"], lambda names: set(names) == {"getppid"}, "a regular expression"),
+            (["--failure"], lambda names: "openat" in names and "getppid" not in names, "failures"),
+            (["--duration", "200"], lambda names: names and "getppid" not in names, "a duration")):
+        result = run([PERCH, "trace", *options, "-j", "-o", text, sys.executable, path])
+        names = [json.loads(line).get("syscall") for line in open(text, encoding="utf-8")]
+        check(result.returncode == 0 and good(names), f"{' '.join(options)}: {what}", [names[:20], result.stderr])
+    for words, message in ((["-e", "opennat"], "did you mean 'openat'?"), (["-e", "sched:sched_switch"], "'perch record -e'"),
+                           (["-i", "x", "-p", "1"], "excludes"), (["--duration", "x"], "milliseconds")):
+        result = run([PERCH, "trace", *words, "true"] if "-i" not in words else [PERCH, "trace", *words])
+        check(result.returncode == 2 and message in result.stderr, " ".join(words) + " is a usage error", result)
+
+
+def a_process_that_waits(directory):
+    """Its call is found while the thread is in it, so what it points to is shown without a mark."""
+    program = subprocess.Popen([sys.executable, "-c", "import time\nprint(1, flush=True)\nwhile True: time.sleep(0.25)"], stdout=subprocess.PIPE)
+    program.stdout.readline()
+    text = os.path.join(directory, "waits")
+    trace = subprocess.Popen([PERCH, "trace", "-p", str(program.pid), "--max-events", "3", "-o", text])
+    trace.wait(cases.limit(60))
+    program.kill()
+    program.wait()
+    program.stdout.close()
+    lines = open(text, encoding="utf-8").read()
+    check(lines.count("\n") >= 3 and re.search(r"clock_nanosleep\(CLOCK_MONOTONIC, TIMER_ABSTIME, \{tv_sec=\d+, tv_nsec=\d+\}, ", lines),
+          "a time that is read in the call is shown", lines)
+
+
+def lost_records(directory):
+    """A ring of one page loses records: their calls are named, and nothing is joined across them."""
+    path, text = os.path.join(directory, "lost.data"), os.path.join(directory, "lost")
+    run([PERCH, "trace", "record", "-m", "4", "-o", path, "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=100000"])
+    result = run([PERCH, "trace", "-j", "-o", text, "-i", path])
+    lost = re.search(r"(\d+) records were lost", result.stderr)
+    if not lost:
+        print("ok - skip: lost records: this machine loses none")
+        return
+    numbers = collections.Counter()
+    for line in open(text, encoding="utf-8"):
+        call = json.loads(line)
+        numbers["entry"] += call.get("entry_lost", False)
+        numbers["exit"] += call.get("unfinished") == "its exit was lost"
+        numbers["uncertain"] += call.get("uncertain", False)
+        numbers["wrong"] += "duration" in call and (call.get("uncertain", False) or call.get("entry_lost", False))
+    counts = re.search(r"of (\d+) calls the exit is missing, of (\d+) the entry, and of (\d+) entry", result.stderr)
+    check(counts and [int(nr) for nr in counts.groups()] == [numbers["exit"], numbers["entry"], numbers["uncertain"]] and not numbers["wrong"],
+          "calls with lost records are counted, and have no duration", [result.stderr, numbers])
+
+
+COMPAT = r"""
+static int call(int n, int a, int b, int c)
+{
+	int r;
+	__asm__ volatile("int $0x80" : "=a"(r) : "a"(n), "b"(a), "c"(b), "d"(c) : "memory");
+	return r;
+}
+void _start(void)
+{
+	call(5, (int)"/etc/passwd", 0, 0);
+	call(64, 0, 0, 0);
+	call(1, 7, 0, 0);
+}
+"""
+
+
+def programs_of_32_bits(directory):
+    source, program = os.path.join(directory, "compat.c"), os.path.join(directory, "compat")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(COMPAT)
+    built = run(["gcc", "-m32", "-fno-pie", "-no-pie", "-nostdlib", "-static", "-o", program, source])
+    if built.returncode or run([program]).returncode != 7:
+        print("ok - skip: 32 bits: no such program can be built and run here")
+        return
+    for live in (True, False):
+        text = os.path.join(directory, "text")
+        if live:
+            run([PERCH, "trace", "-j", "-o", text, program])
+        else:
+            path = os.path.join(directory, "compat.data")
+            run([PERCH, "trace", "record", "-o", path, program])
+            run([PERCH, "trace", "-j", "-o", text, "-i", path])
+        names = [json.loads(line).get("syscall") for line in open(text, encoding="utf-8")]
+        check(names == ["execve", "open", "getppid", "exit"], f"a program of 32 bits has its own numbers, {'live' if live else 'recorded'}", names)
+
+
+def main():
+    may = run([PERCH, "trace", "-o", "/dev/null", "true"])
+    if may.returncode == 1:
+        check("sys_enter" in may.stderr and len(may.stderr.splitlines()) >= 1, "the message has the event", may)
+        print("SKIP: system calls cannot be traced here:", may.stderr.strip())
+        return 1 if cases.failed else 0
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = os.environ.get("KEEP", temporary)
+        lines_of_a_program(directory)
+        a_process_that_waits(directory)
+        lost_records(directory)
+        programs_of_32_bits(directory)
+        if shutil.which("strace"):
+            compare_with_strace(directory)
+        if shutil.which(PERF):
+            compare_with_perf(directory)
+    return 1 if cases.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
