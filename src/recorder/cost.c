@@ -89,12 +89,12 @@ static int find_cost(struct perch_machine *machine, const struct perch_attr *att
 {
 	int rc;
 
-	cost->sample_ns = perch__recorder_kept_cost(machine, attr);
+	cost->sample_ns = perch__recorder_cached_cost(machine, attr);
 	if (cost->sample_ns && share_of(cost) <= TRUSTED)
 		return 0;
 	rc = perch_machine_sample_cost(machine, attr, &cost->sample_ns, NULL);
 	if (rc >= 0)
-		perch__recorder_keep_cost(machine, attr, cost->sample_ns);
+		perch__recorder_cache_cost(machine, attr, cost->sample_ns);
 	return rc;
 }
 

@@ -17,13 +17,13 @@
 #define MOST_NS	  100000000
 
 /* The contents of samples. */
-struct kept_cost {
+struct cached_cost {
 	uint64_t fields, stack_bytes, ns; /* ns is 0 if there is none */
 };
 
 struct cost_file {
 	char boot[40], release[128], cpu[80];
-	struct kept_cost cost[8]; /* the newest is the first one */
+	struct cached_cost cost[8]; /* the newest is the first one */
 };
 
 /* The first line of /proc/cpuinfo with this name. */
@@ -73,12 +73,12 @@ static bool read_file(struct cost_file *file, struct perch_machine *machine)
 	return true;
 }
 
-static bool is_like(const struct kept_cost *cost, const struct perch_attr *attr)
+static bool is_like(const struct cached_cost *cost, const struct perch_attr *attr)
 {
 	return cost->fields == attr->sample_type && cost->stack_bytes == attr->sample_stack_user;
 }
 
-uint64_t perch__recorder_kept_cost(struct perch_machine *machine, const struct perch_attr *attr)
+uint64_t perch__recorder_cached_cost(struct perch_machine *machine, const struct perch_attr *attr)
 {
 	struct cost_file file;
 
@@ -90,8 +90,8 @@ uint64_t perch__recorder_kept_cost(struct perch_machine *machine, const struct p
 	return 0;
 }
 
-void perch__recorder_keep_cost(struct perch_machine *machine, const struct perch_attr *attr,
-			       uint64_t ns)
+void perch__recorder_cache_cost(struct perch_machine *machine, const struct perch_attr *attr,
+				uint64_t ns)
 {
 	struct perch__cache_part part = { 0 };
 	struct cost_file file;
@@ -103,7 +103,7 @@ void perch__recorder_keep_cost(struct perch_machine *machine, const struct perch
 	       !is_like(&file.cost[last], attr))
 		last++;
 	memmove(&file.cost[1], &file.cost[0], last * sizeof(file.cost[0]));
-	file.cost[0] = (struct kept_cost){ attr->sample_type, attr->sample_stack_user, ns };
+	file.cost[0] = (struct cached_cost){ attr->sample_type, attr->sample_stack_user, ns };
 	part = (struct perch__cache_part){ &file, sizeof(file) };
 	perch__user_cache_write(FILE_NAME, &part, 1);
 }

@@ -295,9 +295,9 @@ int perch__recorder_write_features(const struct perch_recorder *recorder, struct
 /* ---- cost_cache.c ---- */
 
 /* Returns what a sample with the contents of the attr costs, in ns. 0: not known since the boot. */
-uint64_t perch__recorder_kept_cost(struct perch_machine *machine, const struct perch_attr *attr);
-void perch__recorder_keep_cost(struct perch_machine *machine, const struct perch_attr *attr,
-			       uint64_t ns);
+uint64_t perch__recorder_cached_cost(struct perch_machine *machine, const struct perch_attr *attr);
+void perch__recorder_cache_cost(struct perch_machine *machine, const struct perch_attr *attr,
+				uint64_t ns);
 
 /* ---- cost.c ---- */
 
