@@ -42,6 +42,7 @@ LINES = [
     ("perch report -s comm,parallel", ["comm,parallelism"]),
     ("perch script -F brstackd", ["brstackdisasm"]),
     ("perch config report.chi", ["report.children"]),
+    ("perch record --threads=", ["--threads=core", "--threads=cpu", "--threads=numa", "--threads=package"]),
     ("perch dump nam", ["name with blanks"]),
 ]
 if os.access("/sys/kernel/tracing/events/sched/sched_switch/id", os.R_OK):

@@ -43,8 +43,9 @@ int main(void)
 
 def lines_of(program, path, options):
     done = captured(program, "script", "-i", path, *options)
-    # perf ends some lines with a space, and does not know the feature RECORDING_COST
-    return [line.rstrip() for line in done.stdout.splitlines() if not line.startswith("# recording cost:")], done
+    # perf ends some lines with a space, and does not know the feature RECORDING_COST, and the clock of samples without -k
+    return [re.sub(r"^(# clockid: |# reference time: .* \()\(not found\)", r"\1default", line.rstrip())
+            for line in done.stdout.splitlines() if not line.startswith("# recording cost:")], done
 
 
 @peer.part

@@ -226,7 +226,7 @@ int record_set_call_graph(const struct cli_given *given);
 
 int record_set_compression(const struct cli_given *given);
 int record_set_threads(const struct cli_given *given);
-extern const struct cli_word record_affinities[], record_synthesized[];
+extern const struct cli_word record_thread_kinds[], record_affinities[], record_synthesized[];
 int record_set_affinity(const struct cli_given *given);
 int record_set_synthesized(const struct cli_given *given);
 

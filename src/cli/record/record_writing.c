@@ -34,6 +34,11 @@ int record_set_compression(const struct cli_given *given)
 	return -EINVAL;
 }
 
+/* Or lists of CPUs: the library parses both. */
+const struct cli_word record_thread_kinds[] = {
+	{ "cpu", 0 }, { "core", 0 }, { "package", 0 }, { "numa", 0 }, { 0 },
+};
+
 int record_set_threads(const struct cli_given *given)
 {
 	struct record_options *options = given->state;

@@ -105,6 +105,12 @@ static void note_graphs(const struct report *report)
 			report->graph.order == PERCH_CALL_GRAPH_CALLER ? "caller" : "callee");
 }
 
+/* True if perch record, or perf, has sampled CPUs (-a). */
+static bool is_of_cpus(const struct perch_attr *attr)
+{
+	return !attr->enable_on_exec && attr->sample_type & PERCH_SAMPLE_CPU;
+}
+
 /* Prints what the samples of the file lack. */
 static void print_notes(const struct report *report, const struct perch_profile *profile)
 {
@@ -135,12 +141,13 @@ static void print_notes(const struct report *report, const struct perch_profile 
 	perch_session_get_stats(report->input.session, &stats);
 	if (!present && !report->event && !report->filter.filter && !report->filter.resolved &&
 	    !stats.damage.missing_bytes && !stats.damage.corrupt_bytes)
-		cli_note(
-			COMMAND,
-			"%s has no samples: threads and processes that end within a period have none, "
-			"because each has a timer of its own; record all CPUs (-a), or sample more "
-			"often (-F)",
-			report->input.path);
+		cli_note(COMMAND, "%s has no samples: %s", report->input.path,
+			 nr && is_of_cpus(&events[0].attr)
+				 ? "on no CPU did an event occur as often as its sampling period; "
+				   "sample more often (-F, -c), or choose another event"
+				 : "threads and processes that end within a period have none, "
+				   "because each has a timer of its own; sample by CPU "
+				   "(--descendants, or -a for all), or more often (-F)");
 }
 
 static size_t count_events(const struct report *report)

@@ -138,6 +138,8 @@ static const char *clock_name(uint32_t clock)
 		[CLOCK_TAI] = "tai",
 	};
 
+	if (clock == UINT32_MAX)
+		return "default"; /* that of samples without a clock: the recorder's name of it */
 	return clock < PERCH__NR(names) && names[clock] ? names[clock] : "(not found)";
 }
 
