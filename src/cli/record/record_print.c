@@ -215,11 +215,10 @@ static void print_rare_events(const struct record *record)
 
 	if (record->plan->program_only && record->program_ended && seconds > 0)
 		snprintf(used, sizeof(used), " (the program used %.3f s of CPU time)", seconds);
-	cli_note(
-		record->options->command,
-		"no samples: %s did an event occur as often as its sampling period%s: sample "
-		"more often (-F, -c), or choose another event",
-		record->plan->system_wide ? "on no CPU" : "in no thread", used);
+	cli_note(record->options->command,
+		 "no samples: %s did an event occur as often as its sampling period%s: sample "
+		 "more often (-F, -c), or choose another event",
+		 record->plan->system_wide ? "on no CPU" : "in no thread", used);
 }
 
 static void print_no_samples(const struct record *record, uint64_t lost)
