@@ -258,6 +258,10 @@ int perch__recorder_open_descendants(struct perch_recorder *recorder, struct per
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "the samples of the events have the process at different "
 				       "places");
+	if (options->child && options->nr_descendants_of == 1 &&
+	    options->descendants_of[0] == options->child)
+		return perch__recorder_descendants_begin_child(recorder->descendants,
+							       options->child, err);
 	return perch__recorder_descendants_begin(recorder->descendants, options->descendants_of,
 						 options->nr_descendants_of, recorder->machine,
 						 err);

@@ -21,7 +21,7 @@ PROGRAM = ["--", "true"]
 
 CASES = [
     "-e cpu-clock",
-    "-e cpu-clock -F 99",
+    "-e cpu-clock -F 1500",
     "-e cpu-clock -c 100000",
     "-e cpu-clock -c 100000 -P",
     "-e cpu-clock -n",

@@ -24,8 +24,11 @@ while :; do
 done
 echo $n > number
 EOF
+samples() {
+	"$perch" script -i a.data -F pid 2> /dev/null | wc -l
+}
 said='[0-9]* samples\?, where the CPU time of the program should have [0-9]*: threads and processes that end within a period (16.67 ms) have none'
-"$perch" record -e cpu-clock -F 60 -o a.data -- bash short > out 2>&1
+"$perch" record --no-descendants -e cpu-clock -F 60 -o a.data -- bash short > out 2>&1
 if [ "$(cat number)" -lt 200 ]; then
 	skip "short processes have few samples" "a process takes more than 7 ms here"
 else
@@ -35,6 +38,19 @@ fi
 if [ "$(id -u)" -ne 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 0 ]; then
 	grep -q 'record all CPUs (-a) as a user who may (kernel.perf_event_paranoid <= 0' out || ! grep -q 'should have' out
 	report $? "a user who may not record all CPUs: perch says what that needs"
+fi
+# The CPUs are sampled by default where that interrupts others seldom.
+isolated=$(cat /sys/devices/system/cpu/isolated /sys/devices/system/cpu/nohz_full 2> /dev/null | tr -d '\n')
+if [ "$(getconf _NPROCESSORS_ONLN)" -le 16 ] && [ -z "${isolated#(null)}" ] && "$perch" record -a -e cpu-clock -o a.data -- true > out 2>&1; then
+	"$perch" record -e cpu-clock -F 60 -o a.data -- bash short > out 2>&1 && ! grep -q 'should have' out && [ "$(samples)" -gt 36 ]
+	report $? "by default they have their samples: $(samples), expected 90"
+	"$perch" record -e cpu-clock -F 4000 -o a.data -- true > out 2>&1 && [ "$("$perch" evlist -v -i a.data | grep -c 'inherit: 1')" -ge 1 ]
+	report $? "not at a high rate"
+	for option in -i --inherit --no-descendants --per-thread "-e page-faults"; do
+		# shellcheck disable=SC2086
+		"$perch" record -e cpu-clock -F 60 $option -o a.data -- true > out 2>&1 && "$perch" evlist -v -i a.data > out && grep -q 'enable_on_exec: 1' out
+		report $? "$option: the events are those of tasks"
+	done
 fi
 set_burn 1500
 # the timer of a virtual machine is late while others have its CPU, which counts as CPU time of the program

@@ -99,8 +99,9 @@ struct record_options {
 	bool compressed2;
 	const char *threads; /* NULL: none */
 	enum perch_recorder_map_ids map_ids;
-	uint64_t without; /* enum perch_recorder_without */
-	bool descendants; /* by CPU, of the program or -p only */
+	uint64_t without;	 /* enum perch_recorder_without */
+	bool descendants;	 /* by CPU, of the program or -p only */
+	bool descendants_chosen; /* by --descendants or --no-descendants */
 	bool off_cpu, wakers;
 	uint64_t off_cpu_ns; /* threshold */
 	bool latency;	     /* context switches, for latencies */
@@ -137,6 +138,7 @@ struct record_plan {
 	size_t nr_cgroups;
 	bool system_wide;      /* also with --descendants */
 	bool descendants;      /* only of the program, or of .threads */
+	bool may_inherit;      /* .descendants was chosen here: events of tasks will do */
 	bool program_only;     /* the program is the only target */
 	bool kernel_forbidden; /* this user may not profile the kernel */
 	bool user_only;	       /* so events are restricted to user space */
@@ -201,6 +203,8 @@ int record_check_samples(const struct record_options *options);
 bool record_has_chains(const struct record_options *options);
 /* Sets no_inherit if no option did. */
 void record_choose_inherit(struct record_options *options);
+/* Returns an option that excludes --descendants, with its reason, or NULL. */
+const char *record_excludes_descendants(const struct record_options *options);
 void record_clear_options(struct record_options *options);
 
 /* The options about events and targets, also of perch top. */

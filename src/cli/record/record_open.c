@@ -364,6 +364,11 @@ int record_open(struct perch_recorder **recorder, struct record_plan *plan,
 	while ((rc = try_open(recorder, plan, options, program, &err)) < 0 && by_default &&
 	       is_too_costly(&err) && plan->frequency > LEAST_HZ)
 		plan->frequency /= 2;
+	/* a container, or a filter of system calls, may refuse what a privileged user may do */
+	if (rc < 0 && plan->may_inherit && !is_too_costly(&err)) {
+		plan->descendants = plan->system_wide = false;
+		rc = try_open(recorder, plan, options, program, &err);
+	}
 	if (rc < 0)
 		return open_error(plan, options, &err);
 	if (by_default > plan->frequency)

@@ -48,6 +48,15 @@ static int set_no_inherit(const struct cli_given *given)
 	return 0;
 }
 
+static int set_descendants(const struct cli_given *given)
+{
+	struct record_options *options = given->state;
+
+	options->descendants = !given->negated;
+	options->descendants_chosen = true;
+	return 0;
+}
+
 /*
  * As in perf, threads of -t are recorded alone. Counts at the end of threads, and latencies, need
  * the threads that follow.
@@ -111,7 +120,7 @@ static const struct cli_option table[] = {
 		.help = "only the user part of call chains"),
 	CLI_ROW(.name = "kernel-callchains", SETS(flag[RECORD_KERNEL_CALLCHAINS]),
 		.help = "only the kernel part of call chains"),
-	CLI_ROW(.name = "descendants", SETS(descendants),
+	CLI_ROW(.name = "descendants", .set = set_descendants,
 		.help = "sample by CPU, but only the program (or -p) and its child processes: right for short ones"),
 	CLI_ROW(.name = "per-thread", SETS(per_thread),
 		.help = "a ring for each thread, not for each CPU; implies -i"),
@@ -467,22 +476,28 @@ static int check_off_cpu(struct record_options *options)
 	return 0;
 }
 
+const char *record_excludes_descendants(const struct record_options *options)
+{
+	const struct cli_target *target = &options->target;
+
+	return target->all_cpus			? "-a (all processes)"
+	       : options->cgroups.nr		? "-G (processes of a cgroup)"
+	       : target->tids			? "-t (single threads)"
+	       : options->no_inherit		? "-i (no child processes)"
+	       : options->per_thread		? "--per-thread (rings of threads)"
+	       : options->flag[RECORD_STAT]	? "-s (counts of each thread)"
+	       : options->threads		? "--threads (each reads its own rings)"
+	       : options->overwrite		? "--overwrite (rings lose old records)"
+	       : options->off_cpu		? "--off-cpu (events of threads)"
+	       : options->latency		? "--latency (events of threads)"
+	       : options->flag[RECORD_SWITCHES] ? "--switch-events (they name others)"
+						: NULL;
+}
+
 /* The events are those of CPUs. */
 static int check_descendants(const struct record_options *options)
 {
-	const struct cli_target *target = &options->target;
-	const char *other = target->all_cpus		 ? "-a (all processes)"
-			    : options->cgroups.nr	 ? "-G (processes of a cgroup)"
-			    : target->tids		 ? "-t (single threads)"
-			    : options->no_inherit	 ? "-i (no child processes)"
-			    : options->per_thread	 ? "--per-thread (rings of threads)"
-			    : options->flag[RECORD_STAT] ? "-s (counts of each thread)"
-			    : options->threads		 ? "--threads (each reads its own rings)"
-			    : options->overwrite	 ? "--overwrite (rings lose old records)"
-			    : options->off_cpu		 ? "--off-cpu (events of threads)"
-			    : options->latency		 ? "--latency (events of threads)"
-			    : options->flag[RECORD_SWITCHES] ? "--switch-events (they name others)"
-							     : NULL;
+	const char *other = record_excludes_descendants(options);
 
 	if (!options->descendants || !other)
 		return 0;

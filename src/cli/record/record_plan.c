@@ -319,6 +319,82 @@ static int choose_switch_events(struct record_options *options)
 	return status;
 }
 
+/* True if no CPU is kept free of timers: of isolcpus= and nohz_full=. */
+static bool no_cpu_is_isolated(const struct perch_machine *machine)
+{
+	static const char *const lists[] = { "/sys/devices/system/cpu/isolated",
+					     "/sys/devices/system/cpu/nohz_full" };
+	char text[256];
+
+	for (size_t i = 0; i < CLI_NR(lists); i++)
+		if (perch_machine_read(machine, lists[i], text, sizeof(text)) > 0 &&
+		    text[strspn(text, " \n")] && strncmp(text, "(null)", 6) != 0)
+			return false;
+	return true;
+}
+
+/* A timer, also one that the recorder will take in place of cycles. */
+static bool is_timer(const struct perch_attr *attr, struct perch_machine *machine)
+{
+	const struct perch_pmu *pmus;
+	size_t nr;
+
+	if (perch_metric_is_clock(attr))
+		return true;
+	if (attr->type != PERCH_TYPE_HARDWARE || attr->config != PERCH_COUNT_HW_CPU_CYCLES ||
+	    perch_machine_pmus(machine, &pmus, &nr, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		if (pmus[i].core)
+			return false;
+	return true;
+}
+
+/* Samples of all events per second on a CPU, or 0 if they are not all of timers. */
+static uint64_t timer_rate(const struct record_plan *plan, const struct record_options *options)
+{
+	uint64_t rate = 0;
+
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		const struct perch_event *event = &plan->events.event[i];
+		const struct perch_attr *attr = &event->attr;
+		const uint64_t period = attr->freq ? 0 : attr->sample_period;
+		uint64_t each = attr->freq ? attr->sample_period : plan->frequency;
+
+		if (period || (!attr->sample_period && options->period))
+			each = 1000000000 / (period ? period : options->period);
+		if (!is_timer(attr, options->events.machine) || event->leader != (int)i || !each ||
+		    event->terms.inherit != PERCH_TRISTATE_UNSET)
+			return 0;
+		rate += each;
+	}
+	return rate;
+}
+
+/*
+ * Processes that end within a period have no samples of their own timers, and their share of those
+ * of CPUs. But those interrupt all CPUs, for other programs too, and wake idle ones: on 256 CPUs at
+ * 4000 Hz a million times a second. So they are only chosen for long periods on few CPUs, where
+ * short processes lose most and others are not disturbed.
+ */
+#define MOST_INTERRUPTS 1000 /* per second of all CPUs */
+
+static void choose_descendants(struct record_plan *plan, const struct record_options *options)
+{
+	struct perch_machine *machine = options->events.machine;
+	const struct perch_cpus *cpus;
+	uint64_t rate = timer_rate(plan, options);
+
+	if (!plan->program_only || plan->cpus.nr || options->descendants_chosen ||
+	    options->inherit_chosen || record_is_part(options) ||
+	    options->flag[RECORD_RUNNING_TIME] || record_excludes_descendants(options) ||
+	    !record_may_record_cpus(machine) || !rate ||
+	    perch_machine_cpus(machine, &cpus, NULL) < 0 || rate > MOST_INTERRUPTS / cpus->nr ||
+	    !no_cpu_is_isolated(machine))
+		return;
+	plan->descendants = plan->system_wide = plan->may_inherit = true;
+}
+
 int record_make_plan(struct record_plan *plan, struct record_options *options)
 {
 	int status = choose_target(plan, options);
@@ -327,7 +403,11 @@ int record_make_plan(struct record_plan *plan, struct record_options *options)
 		status = choose_frequency(plan, options);
 	if (!status)
 		status = choose_events(plan, options);
-	return status ? status : choose_switch_events(options);
+	if (!status)
+		status = choose_switch_events(options);
+	if (!status)
+		choose_descendants(plan, options);
+	return status;
 }
 
 /* True for events such as context-switches:u, which have no samples. */

@@ -209,16 +209,20 @@ static bool print_few_samples(const struct record *record, const struct perch_re
 /* Many short threads may have no sample together. */
 static void print_rare_events(const struct record *record)
 {
+	const struct record_plan *plan = record->plan;
 	const struct rusage *usage = &record->program_usage;
 	double seconds = seconds_of(&usage->ru_utime) + seconds_of(&usage->ru_stime);
+	const bool by_cpu = !plan->system_wide && plan->program_only &&
+			    record_may_record_cpus(record->options->events.machine);
 	char used[64] = "";
 
-	if (record->plan->program_only && record->program_ended && seconds > 0)
+	if (plan->program_only && record->program_ended && seconds > 0)
 		snprintf(used, sizeof(used), " (the program used %.3f s of CPU time)", seconds);
 	cli_note(record->options->command,
 		 "no samples: %s did an event occur as often as its sampling period%s: sample "
-		 "more often (-F, -c), or choose another event",
-		 record->plan->system_wide ? "on no CPU" : "in no thread", used);
+		 "more often (-F, -c),%s or choose another event",
+		 plan->system_wide && !plan->descendants ? "on no CPU" : "in no thread", used,
+		 by_cpu ? " or by CPU (--descendants)," : "");
 }
 
 static void print_no_samples(const struct record *record, uint64_t lost)

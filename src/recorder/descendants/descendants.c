@@ -168,6 +168,13 @@ static int add_running(struct recorder_descendants *all)
 	return 0;
 }
 
+int perch__recorder_descendants_begin_child(struct recorder_descendants *all, pid_t child,
+					    struct perch_error *err)
+{
+	return add_process(all, (uint32_t)child, 0) < 0 ? PERCH__NO_MEMORY(err, "to record with")
+							: 0;
+}
+
 int perch__recorder_descendants_begin(struct recorder_descendants *all, const pid_t *threads,
 				      size_t nr, struct perch_machine *machine,
 				      struct perch_error *err)

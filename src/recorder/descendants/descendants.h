@@ -44,6 +44,10 @@ int perch__recorder_descendants_init(struct recorder_descendants *all,
 int perch__recorder_descendants_begin(struct recorder_descendants *all, const pid_t *threads,
 				      size_t nr, struct perch_machine *machine,
 				      struct perch_error *err);
+/* The same for a child that has executed no program yet: it has no descendants, so /proc is not
+ * read, which takes 40 us for each process of the machine. */
+int perch__recorder_descendants_begin_child(struct recorder_descendants *all, pid_t child,
+					    struct perch_error *err);
 /* True if none of the processes runs. */
 bool perch__recorder_descendants_ended(const struct recorder_descendants *all);
 void perch__recorder_descendants_clear(struct recorder_descendants *all);
