@@ -72,7 +72,7 @@ record -v -F 4000 -e cpu-clock -- sh -c "$burn" && grep -q 'sampling took [0-9.]
 report $? "-v prints the measured cost"
 mkdir cache
 kept() {
-	PERCH_CACHE=1 XDG_CACHE_HOME=$dir/cache record -v -N -F 4000 -e cpu-clock "$@" -- sh -c "$burn" && grep -q 'sampling took' out
+	PERCH_CACHE=1 XDG_CACHE_HOME=$dir/cache record -v -N -F 4000 -e cpu-clock -- sh -c "$burn" && grep -q 'sampling took' out
 }
 cost() { # in the message
 	sed -n 's/.* samples of \([0-9]*\) us.*/\1/p' out
