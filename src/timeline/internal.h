@@ -2,6 +2,7 @@
 /*
  * Intervals of threads. A file calls only files below its own:
  *
+ *	function_calls.c  calls of functions, by their probes (perch/function_calls.h)
  *	pairs.c		intervals of anything else, by a key (perch/pairs.h)
  *	timeline.c	what a program calls; records of the kernel other than samples
  *	tracepoints.c	samples of tracepoints: a table of them and their fields
