@@ -203,8 +203,6 @@ int record_check_samples(const struct record_options *options);
 bool record_has_chains(const struct record_options *options);
 /* Sets no_inherit if no option did. */
 void record_choose_inherit(struct record_options *options);
-/* Returns an option that excludes --descendants, with its reason, or NULL. */
-const char *record_excludes_descendants(const struct record_options *options);
 void record_clear_options(struct record_options *options);
 
 /* The options about events and targets, also of perch top. */
@@ -270,6 +268,8 @@ void record_print_plan(const struct record_plan *plan, const struct record_optio
 bool record_plan_excludes_all(const struct record_plan *plan, const struct record_options *options);
 /* True with -D -1 if nothing can enable the events: record_print_plan() says so. */
 bool record_never_enables(const struct record_options *options);
+/* Returns an option that excludes --descendants, with its reason, or NULL. */
+const char *record_excludes_descendants(const struct record_options *options);
 /* True if this user may record all processes of a CPU. */
 bool record_may_record_cpus(struct perch_machine *machine);
 void record_clear_plan(struct record_plan *plan);

@@ -319,6 +319,24 @@ static int choose_switch_events(struct record_options *options)
 	return status;
 }
 
+const char *record_excludes_descendants(const struct record_options *options)
+{
+	const struct cli_target *target = &options->target;
+
+	return target->all_cpus			? "-a (all processes)"
+	       : options->cgroups.nr		? "-G (processes of a cgroup)"
+	       : target->tids			? "-t (single threads)"
+	       : options->no_inherit		? "-i (no child processes)"
+	       : options->per_thread		? "--per-thread (rings of threads)"
+	       : options->flag[RECORD_STAT]	? "-s (counts of each thread)"
+	       : options->threads		? "--threads (each reads its own rings)"
+	       : options->overwrite		? "--overwrite (rings lose old records)"
+	       : options->off_cpu		? "--off-cpu (events of threads)"
+	       : options->latency		? "--latency (events of threads)"
+	       : options->flag[RECORD_SWITCHES] ? "--switch-events (they name others)"
+						: NULL;
+}
+
 /* True if no CPU is kept free of timers: of isolcpus= and nohz_full=. */
 static bool no_cpu_is_isolated(const struct perch_machine *machine)
 {
