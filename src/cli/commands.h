@@ -32,6 +32,8 @@ int perch_cmd_explain(int argc, char **argv);
 int perch_cmd_top(int argc, char **argv);
 int perch_cmd_trace(int argc, char **argv);
 int perch_cmd_doctor(int argc, char **argv);
+int perch_cmd_mem(int argc, char **argv);
+int perch_cmd_c2c(int argc, char **argv);
 
 extern const struct cli_usage cli_stat_usage;
 extern const struct cli_usage cli_record_usage;
@@ -57,5 +59,7 @@ extern const struct cli_usage cli_explain_usage;
 extern const struct cli_usage cli_top_usage;
 extern const struct cli_usage cli_trace_usage;
 extern const struct cli_usage cli_doctor_usage;
+extern const struct cli_usage cli_mem_usage;
+extern const struct cli_usage cli_c2c_usage;
 
 #endif

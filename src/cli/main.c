@@ -41,6 +41,8 @@ static const struct subcommand {
 	{ &cli_block_usage, perch_cmd_block },
 	{ &cli_kwork_usage, perch_cmd_kwork },
 	{ &cli_kmem_usage, perch_cmd_kmem },
+	{ &cli_mem_usage, perch_cmd_mem },
+	{ &cli_c2c_usage, perch_cmd_c2c },
 	{ &cli_flamegraph_usage, perch_cmd_flamegraph },
 	{ &cli_export_usage, perch_cmd_export },
 	{ &cli_dump_usage, perch_cmd_dump },
@@ -172,6 +174,10 @@ static int help(int argc, char **argv)
 	name = is_help_option(argv[1]) ? help_usage.name : argv[1];
 	if (!strncmp(name, prefix, strlen(prefix)))
 		name += strlen(prefix);
+	if (!strcmp(name, "version")) {
+		puts("Usage: perch version\nPrints the version, as perch --version.");
+		return 0;
+	}
 	command = find_command(name);
 	if (argc > 2 && command)
 		return cli_usage_error("help", "expected one command; '%s' is too much", argv[2]);

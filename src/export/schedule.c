@@ -46,7 +46,7 @@ static uint32_t find_thread(struct export_schedule *schedule,
 
 /* ---- intervals and edges ---- */
 
-/* The interval after a run says why the run ended. */
+/* The interval after a run has the state in which it ended. */
 static void end_run(struct export_schedule *schedule, uint32_t thread,
 		    const struct perch_timeline_interval *interval)
 {

@@ -574,7 +574,7 @@ def check_facts(directory):
 
 
 def check_errors(directory, path):
-    for words, message in (((), "--format is missing"), (("--format", "svg"), "expected folded, firefox, json, pprof or speedscope"),
+    for words, message in (((), "--format is missing"), (("--format", "svg"), "expected folded, firefox, json, pprof, speedscope or perfetto"),
                            (("--format", "folded", "--mark", "x"), "--mark 'x': expected kernel, inline, jit or all"), (("--format", "folded", "word"), "not an option"),
                            (("--format", "folded", "--event", "none"), "has no event 'none'; it has cpu-clock"),
                            (("--format", "pprof", "--event", "none"), "has no event 'none'; it has cpu-clock"),

@@ -36,7 +36,12 @@ OTHERS = {
     "kwork": "-C -i -n -s -S -b -g -k --time --cpu --name --sort --with-summary --use-bpf --call-graph --max-stack --symfs",
     "kmem": "-f -i -l -s -v --alloc --caller --live --page --raw-ip --slab --time",
 }
-COMMANDS_OF_PERF = ("bench c2c check daemon data ftrace inject iostat kallsyms kvm mem probe test timechart")
+# of perf 7.2: perf --list-cmds
+COMMANDS_OF_PERF = ("archive buildid-cache buildid-list check config c2c diff evlist help iostat kallsyms list record report bench stat "
+                    "timechart top annotate version script sched probe kmem lock kvm test trace inject mem data ftrace daemon kwork")
+# What words of hints stand for.
+PLACEHOLDERS = {"N": "2", "TIME": "1s", "PROGRAM": "true", "NAME": "name", "kvm:*": "cpu-clock", "raw_syscalls:*": "cpu-clock",
+                "sched:sched_switch,sched:sched_waking": "cpu-clock", "uprobe:libc:malloc": "cpu-clock", "sched:*": "cpu-clock"}
 
 
 def words_of(text):
@@ -74,6 +79,28 @@ def check_command(command, words, source):
     check(not bad, "%s: %d forms of options of %s are accepted, or refused with what to do" % (command, len(words), source), "\n".join(bad))
 
 
+def try_hint(text):
+    """Why a command line of a hint is none; None if it is one. With --help before the program, nothing is done."""
+    words = [PLACEHOLDERS.get(word, re.sub("=TIME$", "=1s", word)) for word in text.split()[1:]]
+    at = words.index("true") if "true" in words else len(words)
+    words = words[:at] + ([] if words[-1] in ("-e", "version") else ["--help"])
+    if words[-1] == "-e":
+        words += ["cpu-clock", "--help"]
+    done = subprocess.run([PERCH, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return None if done.returncode == 0 or "no event of this machine" in done.stderr else "%s: %s" % (words, done.stderr)
+
+
+def check_perf_command(command):
+    """A command of perf is one of perch, or help says in one line what to type instead."""
+    done = subprocess.run([PERCH, "help", command], capture_output=True, text=True)
+    if done.returncode == 0:
+        check("Usage: perch " + command in done.stdout, "perf %s is perch %s" % (command, command), done.stdout)
+        return
+    check("unknown command '%s': " % command in done.stderr and done.stderr.count("\n") == 1, "help has a line about perf %s" % command, done.stderr)
+    commands = re.findall(r"'(perch [^']*)'", done.stderr.replace("'perch help' lists", ""))
+    check(not [why for why in map(try_hint, commands) if why], "the commands of this line exist: %s" % command, list(filter(None, map(try_hint, commands))))
+
+
 def main():
     for command in COMMANDS:
         own = subprocess.run([PERCH, command, "--help"], capture_output=True, text=True).stdout
@@ -83,8 +110,7 @@ def main():
         shown = peer.run([PERF, command, "-h"], capture_output=True, text=True, errors="replace")
         check_command(command, words_of(shown.stdout + shown.stderr), "perf")
     for command in COMMANDS_OF_PERF.split():
-        done = subprocess.run([PERCH, command], capture_output=True, text=True)
-        check(done.returncode == 2 and "unknown command '%s': " % command in done.stderr, "a hint for perf %s" % command, done.stderr)
+        check_perf_command(command)
     return cases.failed
 
 

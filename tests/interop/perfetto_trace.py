@@ -137,8 +137,8 @@ def check_schedule():
     bits = {"S": 1, "D": 2, "T": 4, "t": 8, "X": 0x10, "Z": 0x20, "P": 0x40, "I": 0x80, "R+": 0x100, "R": 0}
     wrong = [(m[0], written[time, cpu, int(m[1]), int(m[3])]) for time, cpu, m in parsed if m[2] in bits and int(m[1]) and
              (time, cpu, int(m[1]), int(m[3])) in written and written[time, cpu, int(m[1]), int(m[3])] not in (bits[m[2]], 0x200)]
-    known = sum(1 for key, state in written.items() if key[2] and state != 0x200)
-    check(not wrong and known > 100, "states are those of the recording", str(wrong[:3]), str(known))
+    certain = sum(1 for key, state in written.items() if key[2] and state != 0x200)
+    check(not wrong and certain > 100, "states are those of the recording", str(wrong[:3]), str(certain))
     woken = script("all", "sched:sched_waking")
     pids = {(time, int(re.search(r" pid=(\d+)", text)[1])) for time, _, _, text in woken}
     check(len(wakings) > 50 and set(wakings) <= pids and len(pids - set(wakings)) * 20 <= len(pids), "wakeups are those of the recording",

@@ -11,8 +11,6 @@ static const struct {
 } commands[] = {
 	{ "bench",
 	  "perch measures recordings, not machines; 'perch stat -r N PROGRAM' repeats one" },
-	{ "c2c",
-	  "'perch record -d -W' records memory accesses, 'perch report --mem-mode' shows them" },
 	{ "check",
 	  "'perch doctor' says what works on this machine, 'perch version' what is built in" },
 	{ "daemon", "a service of systemd can run 'perch record -a --switch-output=TIME'" },
@@ -23,8 +21,6 @@ static const struct {
 	  "'perch list uncore' lists the events of units that 'perch stat -a -e' counts" },
 	{ "kallsyms", "'grep -w NAME /proc/kallsyms' prints the address of a function" },
 	{ "kvm", "'perch record -e kvm:*' records its tracepoints, 'perch script' prints them" },
-	{ "mem",
-	  "'perch record -d -W' records memory accesses, 'perch report --mem-mode' shows them" },
 	{ "probe",
 	  "a probe is an event (perch record -e uprobe:libc:malloc), see perch-events(7)" },
 	{ "test", "'perch doctor' checks what works on this machine" },

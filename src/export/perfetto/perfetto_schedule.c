@@ -71,10 +71,10 @@ static size_t make_events(const struct export_schedule *schedule, size_t nr_runs
 	size_t nr = 0;
 
 	for (uint32_t i = 0; i < nr_runs; i++) {
-		bool follows = i && run[i - 1].cpu == run[i].cpu && run[i - 1].end >= run[i].start;
+		bool adjoins = i && run[i - 1].cpu == run[i].cpu && run[i - 1].end >= run[i].start;
 		bool last = i + 1 == nr_runs || run[i + 1].cpu != run[i].cpu;
 
-		add_switch(event, &nr, run[i].start, run[i].cpu, follows ? i - 1 : NO_INDEX, i);
+		add_switch(event, &nr, run[i].start, run[i].cpu, adjoins ? i - 1 : NO_INDEX, i);
 		if (last ? !run[i].unfinished : run[i + 1].start > run[i].end)
 			add_switch(event, &nr, run[i].end, run[i].cpu, i, NO_INDEX);
 	}
