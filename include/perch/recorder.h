@@ -261,7 +261,10 @@ struct perch_recorder_off_cpu {
 	uint64_t dropped_ns;   /**< their time */
 	uint64_t lost;	       /**< records of switches that were lost */
 	bool stacks;	       /**< samples have call chains: this user may profile the kernel */
-	uint64_t reserved[4];  /**< for members of later versions */
+	/** Targets that waited already when the events were enabled, and whose /proc/TID/stack this
+	 * user may not read: their first interval has no call chain. */
+	uint64_t hidden_waits;
+	uint64_t reserved[3]; /**< for members of later versions */
 };
 
 /** What a recording may lack because it could not be read. */

@@ -326,6 +326,8 @@ static int set_off_cpu(struct perch_recorder *recorder, bool enable, struct perc
 
 	if (!off_cpu)
 		return 0;
+	if (enable && !off_cpu->intervals.started)
+		perch__off_cpu_read_waits(off_cpu);
 	rc = enable ? perch_sampler_enable(off_cpu->sampler, err)
 		    : perch_sampler_disable(off_cpu->sampler, err);
 	if (enable && !off_cpu->intervals.started)
@@ -571,6 +573,7 @@ void perch_recorder_get_off_cpu(const struct perch_recorder *recorder,
 		.dropped_ns = counts->dropped_ns,
 		.lost = off_cpu->lost,
 		.stacks = off_cpu->stacks,
+		.hidden_waits = off_cpu->hidden_waits,
 	};
 }
 

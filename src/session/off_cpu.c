@@ -30,7 +30,7 @@ static void set_thread(struct perch_sample *sample, const struct perch_off_cpu *
 	sample->tid = other_order ? off_cpu->pid : off_cpu->tid;
 }
 
-void perch__use_off_cpu_of_perf(struct perch_session *session, struct perch_record *record)
+static void use_sample_of_perf(struct perch_session *session, struct perch_record *record)
 {
 	const size_t most = sizeof(session->words) / sizeof(*session->words);
 	struct perch_sample *sample = &record->sample;
@@ -38,8 +38,7 @@ void perch__use_off_cpu_of_perf(struct perch_session *session, struct perch_reco
 	struct perch_off_cpu off_cpu;
 	struct perch_chain chain;
 
-	if (!perch__is_off_cpu_of_perf(&session->events[record->event]) ||
-	    !perch_session_off_cpu(session, record, &off_cpu))
+	if (!perch_session_off_cpu(session, record, &off_cpu))
 		return;
 	set_thread(sample, &off_cpu);
 	record->sample_id.pid = sample->pid;
@@ -57,6 +56,59 @@ void perch__use_off_cpu_of_perf(struct perch_session *session, struct perch_reco
 		return;
 	sample->ip = address.ip;
 	record->misc = (uint16_t)((record->misc & ~PERCH_MISC_CPUMODE_MASK) | address.cpumode);
+}
+
+/* ---- frames that say what no function does ---- */
+
+/* Addresses of no kernel: above user space, and not canonical where addresses have fewer bits. */
+#define FIRST_MARK 0x8000000000000000u
+#define MARK_BYTES 16u
+
+/* Frames by number; from MARK_WAKERS on those of wakers, by index of the name. */
+enum { MARK_INTERRUPT, MARK_BEFORE, MARK_WAKERS };
+
+/* Makes a function of the kernel, once, whose name is the text. Returns 0 or -ENOMEM. */
+static int make_mark(struct perch_session *session, const struct perch_record *like, size_t number,
+		     const char *text, uint64_t *address)
+{
+	struct perch_record record = {
+		.type = PERCH_RECORD_KSYMBOL,
+		.parse_info = like->parse_info,
+		.ksymbol = { .address = FIRST_MARK + number * MARK_BYTES,
+			     .length = MARK_BYTES,
+			     .type = PERCH_RECORD_KSYMBOL_TYPE_OOL,
+			     .name = { text, (uint32_t)strlen(text) } },
+	};
+
+	*address = record.ksymbol.address + MARK_BYTES / 2;
+	if (PERCH__ARRAY_RESERVE_ZEROED(session->marked, session->nr_marked, number + 1))
+		return -ENOMEM;
+	if (session->marked[number])
+		return 0;
+	session->marked[number] = true;
+	return perch_processes_apply(session->processes, &record) < 0 ? -ENOMEM : 0;
+}
+
+/* A thread that was off the CPU when the recording began has no call chain, if nobody could read
+ * where it waited. */
+static int name_wait(struct perch_session *session, struct perch_record *record)
+{
+	struct perch_off_cpu off_cpu;
+
+	if (record->sample.callchain.nr || !perch_session_off_cpu(session, record, &off_cpu) ||
+	    !(off_cpu.flags & PERCH_OFF_CPU_BEGAN_BEFORE))
+		return 0;
+	record->misc = PERCH_MISC_KERNEL;
+	return make_mark(session, record, MARK_BEFORE, "[off the CPU before the recording]",
+			 &record->sample.ip);
+}
+
+int perch__use_off_cpu(struct perch_session *session, struct perch_record *record)
+{
+	if (!perch__is_off_cpu_of_perf(&session->events[record->event]))
+		return name_wait(session, record);
+	use_sample_of_perf(session, record);
+	return 0;
 }
 
 /* ---- wakers ---- */
@@ -90,43 +142,18 @@ bool perch__make_waker(struct perch_session *session, const struct perch_record 
 
 /* ---- call chains with wakers ---- */
 
-/* Addresses of no kernel: above user space, and not canonical where addresses have fewer bits. */
-#define FIRST_MARK   0x8000000000000000u
-#define MARK_BYTES   16u
-#define OF_INTERRUPT 0u
-
-/* Makes a function of the kernel whose name says who woke the thread. */
-static int make_mark(struct perch_session *session, uint64_t address, const char *comm)
-{
-	char name[64];
-	struct perch_record record = {
-		.type = PERCH_RECORD_KSYMBOL,
-		.parse_info = session->waker.parse_info,
-		.ksymbol = { .address = address,
-			     .length = MARK_BYTES,
-			     .type = PERCH_RECORD_KSYMBOL_TYPE_OOL },
-	};
-
-	snprintf(name, sizeof(name), comm ? "[woken by %s]" : "[woken by an interrupt]", comm);
-	record.ksymbol.name = (struct perch_text){ name, strlen(name) };
-	return perch_processes_apply(session->processes, &record) < 0 ? -ENOMEM : 0;
-}
-
 /* Stores the address of the frame between the call chains. Returns 0 or -ENOMEM. */
 static int find_mark(struct perch_session *session, const struct perch_thread *waker,
 		     uint32_t flags, uint64_t *address)
 {
-	bool interrupt = flags & PERCH_OFF_CPU_WOKEN_BY_INTERRUPT;
-	size_t index = interrupt ? OF_INTERRUPT : perch_thread_comm_index(waker) + (size_t)1;
-	uint64_t start = FIRST_MARK + index * MARK_BYTES;
+	char name[64];
 
-	*address = start + MARK_BYTES / 2;
-	if (PERCH__ARRAY_RESERVE_ZEROED(session->marked, session->nr_marked, index + 1))
-		return -ENOMEM;
-	if (session->marked[index])
-		return 0;
-	session->marked[index] = true;
-	return make_mark(session, start, interrupt ? NULL : perch_thread_comm(waker));
+	if (flags & PERCH_OFF_CPU_WOKEN_BY_INTERRUPT)
+		return make_mark(session, &session->waker, MARK_INTERRUPT,
+				 "[woken by an interrupt]", address);
+	snprintf(name, sizeof(name), "[woken by %s]", perch_thread_comm(waker));
+	return make_mark(session, &session->waker, MARK_WAKERS + perch_thread_comm_index(waker),
+			 name, address);
 }
 
 /* Adds the frame between the call chains. Returns 1 or -ENOMEM. */

@@ -116,8 +116,8 @@ static int next_record(struct perch_session *session, struct perch_record *recor
 	    perch_processes_advance(session->processes, record->sample_id.time))
 		return PERCH__NO_MEMORY(err, "for the generated code of the recording");
 	if (record->type == PERCH_RECORD_SAMPLE) {
-		if (__builtin_expect(session->off_cpu_of_perf, 0))
-			perch__use_off_cpu_of_perf(session, record);
+		if (__builtin_expect(session->off_cpu, 0) && perch__use_off_cpu(session, record))
+			return PERCH__NO_MEMORY(err, "for the processes of the recording");
 		if (__builtin_expect(session->call_stacks, 0))
 			perch__use_call_stack(session, record);
 		count_sample(session, record);

@@ -39,10 +39,10 @@ struct perch_session {
 	struct reads *reads;		/* NULL: samples have no counts, or are not divided */
 	/* the kernel's part of a chain with its markers, a marker, and the part that was unwound */
 	uint64_t words[2 * PERCH_MAX_CALL_CHAIN + MAX_MARKERS + 1];
-	bool off_cpu_of_perf;	   /* an event has samples of perf, which are in their raw data */
-	struct perch_record waker; /* of the last sample, as a sample */
+	bool off_cpu;				    /* an event is off-CPU time */
+	struct perch_record waker;		    /* of the last sample, as a sample */
 	uint64_t waker_words[PERCH_MAX_CALL_CHAIN]; /* its call chain */
-	bool *marked; /* by index of a name + 1: the frame of this waker exists; NULL: none */
+	bool *marked; /* by number of a frame that off_cpu.c makes: it exists; NULL: none */
 	size_t nr_marked;
 	bool branch_history; /* of the options, and an event has branch stacks other than calls */
 	uint64_t history[BRANCH_HISTORY_WORDS]; /* a chain with branches */
@@ -102,9 +102,9 @@ typedef int perch__add_chain(struct perch_addresses *addresses, struct perch_thr
 
 /* ---- off_cpu.c ---- */
 
-/* Gives a sample of perf's off-CPU time the thread, the period and the call chain of its raw data.
- */
-void perch__use_off_cpu_of_perf(struct perch_session *session, struct perch_record *record);
+/* Gives a sample of perf's off-CPU time the thread, the period and the call chain of its raw data,
+ * and a wait without a call chain a frame with the reason. Returns 0 or -ENOMEM. */
+int perch__use_off_cpu(struct perch_session *session, struct perch_record *record);
 /* Makes session->waker of a sample of off-CPU time. Returns false if it has no waker. */
 bool perch__make_waker(struct perch_session *session, const struct perch_record *record,
 		       struct perch_off_cpu *off_cpu);

@@ -235,7 +235,7 @@ static int open_reader(struct perch_session *session, const char *path, int fd,
 		session->merging_deferred |= order == PERCH_ORDER_TIME && attr->defer_callchain;
 		session->call_stacks |= perch__has_call_stacks(attr) &&
 					!session->options.keep_stacks;
-		session->off_cpu_of_perf |= perch__is_off_cpu_of_perf(&session->events[i]);
+		session->off_cpu |= perch__is_off_cpu(&session->events[i]);
 		session->branch_history |= session->options.branch_history &&
 					   perch__has_branch_history(attr);
 	}

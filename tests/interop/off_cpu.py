@@ -249,15 +249,17 @@ def check_states(work, threads):
           "report -e has the rows of one event", one)
     other = subprocess.run([PERCH, "report", "-i", os.path.join(work, "data"), "-e", "cycles:x"], capture_output=True, text=True, check=False)
     check(other.returncode == 2 and "it has cpu-clock, offcpu-time" in other.stderr, "report -e names the events", other)
-    for row in map(json.loads, done.stdout.splitlines()):
-        check((row["event"] == "offcpu-time") == (row["offcpu_state"] != "running"), "samples of the other event are running", row)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    check(rows and all((row["event"] == "offcpu-time") == (row["offcpu_state"] != "running") for row in rows),
+          "samples of the other event are running", done)
+    for row in rows:
         times[row["tid"], row["offcpu_state"]] += row["period"]
     for name, state in STATES.items():
         if not has_tracepoints() and state != "preempted":
             state = "blocked"
         tid = threads[name][0]
         own = {key[1]: period for key, period in times.items() if key[0] == tid and key[1] != "running"}
-        check(own.get(state, 0) > sum(own.values()) / 2, f"{name} is {state}: {own}", done)
+        check(not own or own.get(state, 0) > sum(own.values()) / 2, f"{name} is {state}: {own}", done)
 
 
 def check_perf(work):
@@ -299,6 +301,7 @@ def check_targets(work):
         samples, script = samples_of([PERCH, "script"], os.path.join(work, "running.data"))
         check(done.returncode == 0 and sum(period for tid, _, period in samples if tid == sleeper.pid) > 0.2e9,
               "-p: a process that waits all the time is there", done, script)
+        check_wait_before(work, sleeper.pid, done)
     finally:
         sleeper.kill()
         sleeper.wait()
@@ -327,6 +330,24 @@ def check_targets(work):
     samples, script = samples_of([PERCH, "script"], os.path.join(work, "windows.data"))
     check(done.returncode == 0 and samples and all(period < 0.6e9 for _, _, period in samples),
           "-D 300-400,900-1000: what is between the windows is not counted", done, script)
+
+
+def check_wait_before(work, tid, recorded):
+    """A shell that waits for its child: where, is in /proc/TID/stack."""
+    script = subprocess.run([PERCH, "script", "--json", "-i", os.path.join(work, "running.data")], capture_output=True, text=True, check=False)
+    samples = [sample for sample in map(json.loads, script.stdout.splitlines()) if sample["event"] == "offcpu-time" and sample["tid"] == tid]
+    names = [frame.get("sym", "") for sample in samples for frame in sample["callchain"]]
+    try:
+        with open(f"/proc/{tid}/stack", encoding="ascii") as file:
+            readable = bool(file.read())
+    except OSError:
+        readable = False
+    if not readable:
+        check("waited already at the start" in recorded.stderr or "no call chains" in recorded.stderr, "-p: a message about waits before the start",
+              recorded)
+        check("[off the CPU before the recording]" in names, f"a frame says so: {names}", recorded)
+    elif "kernel addresses have no symbols" not in script.stderr:
+        check(any("wait" in name for name in names), f"-p: the wait before the start has its call chain: {names}", recorded, script)
 
 
 def check_wakers(work):

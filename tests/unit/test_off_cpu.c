@@ -532,6 +532,48 @@ static void a_thread_without_switches_waits(void **state)
 }
 
 /* A user who may not profile the kernel has SWITCH records only. */
+/* What is known of a wait before the recording is that of its first interval, and of no other. */
+static void a_wait_before_the_recording_has_its_call_chain(void **state)
+{
+	const uint64_t chain[] = { PERCH_CONTEXT_KERNEL, 0x7000, 0x7100 };
+	struct off_cpu_intervals intervals = begin(FIELDS);
+	struct perch_off_cpu off_cpu;
+	struct perch_record record;
+	uint64_t caller;
+
+	(void)state;
+	for (uint32_t tid = 11; tid < 15; tid++)
+		perch__off_cpu_set_wait(&intervals, PID, tid, PERCH_OFF_CPU_UNINTERRUPTIBLE, chain,
+					tid == 12 ? 0 : 3);
+	intervals.started = 100 * MS;
+	come(&intervals, 11, 110 * MS);
+	come(&intervals, 12, 111 * MS);
+	/* it ran at the start, and the sample of its switch was lost */
+	change(&intervals, 13, 112 * MS, true, false);
+	come(&intervals, 13, 120 * MS);
+	perch__off_cpu_add_waiting(&intervals, PID, 14, 130 * MS);
+	assert_int_equal(intervals.nr_samples, 4);
+	record = finished(&intervals, 0, &off_cpu);
+	assert_int_equal(off_cpu.ns, 10 * MS);
+	assert_int_equal(off_cpu.state, PERCH_OFF_CPU_UNINTERRUPTIBLE);
+	assert_int_equal(off_cpu.flags, PERCH_OFF_CPU_BEGAN_BEFORE);
+	assert_int_equal(record.sample.ip, 0x7000);
+	assert_int_equal(record.sample.callchain.nr, 3);
+	memcpy(&caller, &record.sample.callchain.ip[2], sizeof(caller));
+	assert_int_equal(caller, 0x7100);
+	for (size_t i = 1; i < 3; i++) {
+		record = finished(&intervals, i, &off_cpu);
+		assert_int_equal(record.sample.callchain.nr, 0);
+		assert_int_equal(off_cpu.state,
+				 i == 1 ? PERCH_OFF_CPU_UNKNOWN : PERCH_OFF_CPU_BLOCKED);
+	}
+	record = finished(&intervals, 3, &off_cpu);
+	assert_int_equal(record.sample.tid, 14);
+	assert_int_equal(record.sample.callchain.nr, 3);
+	assert_int_equal(off_cpu.state, PERCH_OFF_CPU_UNINTERRUPTIBLE);
+	perch__off_cpu_clear(&intervals);
+}
+
 static void switches_without_stacks_have_times(void **state)
 {
 	struct off_cpu_intervals intervals = begin(FIELDS | PERCH_SAMPLE_REGS_USER |
@@ -877,6 +919,7 @@ int main(void)
 		cmocka_unit_test(what_began_before_is_counted_since_the_start),
 		cmocka_unit_test(the_end_ends_what_is_left),
 		cmocka_unit_test(a_thread_without_switches_waits),
+		cmocka_unit_test(a_wait_before_the_recording_has_its_call_chain),
 		cmocka_unit_test(switches_without_stacks_have_times),
 		cmocka_unit_test(stacks_are_copied),
 		cmocka_unit_test(all_time_is_in_samples),

@@ -142,6 +142,52 @@ static void other_samples_stay_as_they_are(void **state)
 	}
 }
 
+/* A wait that began before the recording, of which nobody knows where it was. */
+static void a_wait_without_a_call_chain_has_a_frame(void **state)
+{
+	struct perch_attr attr = perf_attr;
+	struct perch_session_sample sample;
+	struct perch_session *session;
+	const struct perch_address *address;
+	struct built b;
+
+	(void)state;
+	attr.sample_type |= PERCH_SAMPLE_CALLCHAIN;
+	start_record(&b, PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL);
+	put_u64(&b, 0);
+	put_u32(&b, BUILT_PID);
+	put_u32(&b, BUILT_TID);
+	put_u64(&b, 10);
+	put_u64(&b, 5);
+	put_u64(&b, 0);
+	put_u32(&b, 8 * 8 + 4);
+	/* pid, tid, ns, an empty call chain, cgroup, state, flags, intervals, start */
+	put_u32(&b, BUILT_PID);
+	put_u32(&b, BUILT_TID);
+	put_u64(&b, 5);
+	put_u64(&b, 1);
+	put_u64(&b, PERCH_CONTEXT_USER);
+	put_u64(&b, 0);
+	put_u32(&b, PERCH_OFF_CPU_UNKNOWN);
+	put_u32(&b, PERCH_OFF_CPU_BEGAN_BEFORE);
+	put_u64(&b, 1);
+	put_u64(&b, 5);
+	put_u64(&b, 0);
+	put_u32(&b, 0);
+	end_record(&b);
+	session = open_event(&attr, "offcpu-time", &b, NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(perch_session_next_sample(session, &sample, NULL), 1);
+		assert_int_equal(sample.nr, 1);
+		address = perch_session_address(session, sample.chain[0]);
+		assert_string_equal(perch_symbols_name(perch_session_symbols(session),
+						       address->symbol),
+				    "[off the CPU before the recording]");
+		assert_int_equal(perch_session_rewind(session, NULL), 0);
+	}
+	perch_session_close(session);
+}
+
 /* ---- wakers ---- */
 
 static struct perch_session *woken_sample(uint32_t flags, bool wakers)
@@ -264,6 +310,7 @@ int main(void)
 		cmocka_unit_test(samples_of_perf_have_the_values_of_their_raw_data),
 		cmocka_unit_test(samples_that_perf_writes_at_the_end_have_the_other_order),
 		cmocka_unit_test(other_samples_stay_as_they_are),
+		cmocka_unit_test(a_wait_without_a_call_chain_has_a_frame),
 		cmocka_unit_test(the_chain_of_a_waker_is_above_that_of_the_thread),
 		cmocka_unit_test(a_thread_that_was_interrupted_is_no_waker),
 		cmocka_unit_test(wakers_are_joined_only_if_asked_for),

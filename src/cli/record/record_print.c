@@ -345,6 +345,12 @@ static void print_off_cpu(struct record *record)
 		 (double)off.ns / 1e9, off.intervals,
 		 cli_word(off.intervals, "interval", "intervals"),
 		 off.stacks ? "" : " (no call chains)", (double)off.summed_ns / 1e9, off.summed);
+	if (off.hidden_waits)
+		cli_note(options->command,
+			 "%" PRIu64
+			 " %s waited already at the start: the call chain of such a wait is in "
+			 "/proc/TID/stack, which needs CAP_SYS_ADMIN",
+			 off.hidden_waits, cli_word(off.hidden_waits, "thread", "threads"));
 	if (off.uncertain)
 		cli_note(options->command,
 			 "the off-CPU time is without %" PRIu64 " %s, %.6f s in all: switches "

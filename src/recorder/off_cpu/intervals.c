@@ -283,8 +283,7 @@ static void come_in(struct off_cpu_intervals *intervals, struct off_cpu_thread *
 	} else if (thread->position == OFF_CPU_UNSEEN && intervals->started &&
 		   time > intervals->started) {
 		thread->out = intervals->started;
-		thread->state = PERCH_OFF_CPU_UNKNOWN;
-		thread->last.bytes = NULL;
+		thread->state = thread->last.bytes ? thread->last.state : PERCH_OFF_CPU_UNKNOWN;
 		end_interval(intervals, thread, time, PERCH_OFF_CPU_BEGAN_BEFORE);
 	}
 	thread->position = OFF_CPU_ON;
@@ -311,6 +310,8 @@ static void take_switch(struct off_cpu_intervals *intervals, const struct perch_
 		return;
 	}
 	intervals->counts.lost_intervals += thread->position == OFF_CPU_OFF;
+	if (thread->last.before)
+		thread->last.bytes = NULL; /* it ran, and its sample was lost */
 	thread->position = OFF_CPU_OFF;
 	thread->waker.flags = 0;
 	thread->out = record->sample_id.time;
@@ -321,8 +322,7 @@ static void take_switch(struct off_cpu_intervals *intervals, const struct perch_
 		thread->state = PERCH_OFF_CPU_BLOCKED;
 }
 
-static uint32_t state_of(const struct off_cpu_intervals *intervals,
-			 const struct perch_sample *sample)
+uint32_t perch__off_cpu_state_of_letter(char letter)
 {
 	static const uint8_t states[PERCH_TIMELINE_STATES] = {
 		[PERCH_TIMELINE_PREEMPTED] = PERCH_OFF_CPU_PREEMPTED,
@@ -334,12 +334,19 @@ static uint32_t state_of(const struct off_cpu_intervals *intervals,
 		[PERCH_TIMELINE_PARKED] = PERCH_OFF_CPU_PARKED,
 		[PERCH_TIMELINE_DEAD] = PERCH_OFF_CPU_DEAD,
 	};
+
+	return states[perch__timeline_state(letter)];
+}
+
+static uint32_t state_of(const struct off_cpu_intervals *intervals,
+			 const struct perch_sample *sample)
+{
 	uint64_t bits;
 
 	if (!intervals->state_at || sample->raw.size < intervals->state_at + sizeof(bits))
 		return PERCH_OFF_CPU_UNKNOWN;
 	memcpy(&bits, (const char *)sample->raw.data + intervals->state_at, sizeof(bits));
-	return states[perch__timeline_state(perch__timeline_letter(&intervals->states, bits))];
+	return perch__off_cpu_state_of_letter(perch__timeline_letter(&intervals->states, bits));
 }
 
 /* The sample of a switch comes before its SWITCH record. */
@@ -466,10 +473,27 @@ void perch__off_cpu_add_waiting(struct off_cpu_intervals *intervals, uint32_t pi
 	if (time > intervals->now)
 		intervals->now = time;
 	thread->out = intervals->started;
-	thread->state = PERCH_OFF_CPU_BLOCKED;
+	thread->state = thread->last.bytes ? thread->last.state : PERCH_OFF_CPU_BLOCKED;
 	thread->position = OFF_CPU_ON;
 	end_interval(intervals, thread, intervals->now,
 		     PERCH_OFF_CPU_BEGAN_BEFORE | PERCH_OFF_CPU_NOT_ENDED);
+}
+
+void perch__off_cpu_set_wait(struct off_cpu_intervals *intervals, uint32_t pid, uint32_t tid,
+			     uint32_t state, const uint64_t *chain, size_t nr)
+{
+	struct off_cpu_thread *thread = get_thread(intervals, pid, tid);
+	size_t size = perch__off_cpu_make_switch(&intervals->layout, chain, nr, NULL, NULL), before;
+
+	if (!thread || thread->position != OFF_CPU_UNSEEN || !nr)
+		return;
+	before = thread->capacity;
+	if (intervals->copied + size > MAX_COPIES ||
+	    PERCH__ARRAY_RESERVE(thread->sample, thread->capacity, size))
+		return;
+	intervals->copied += thread->capacity - before;
+	perch__off_cpu_make_switch(&intervals->layout, chain, nr, thread->sample, &thread->last);
+	thread->last.state = state;
 }
 
 void perch__off_cpu_end(struct off_cpu_intervals *intervals, uint64_t time)
@@ -482,6 +506,7 @@ void perch__off_cpu_end(struct off_cpu_intervals *intervals, uint64_t time)
 		if (thread->position == OFF_CPU_OFF && !thread->ended)
 			end_interval(intervals, thread, intervals->now, PERCH_OFF_CPU_NOT_ENDED);
 		thread->position = OFF_CPU_UNSEEN;
+		thread->last.bytes = NULL;
 	}
 	intervals->started = 0; /* unknown until the events are enabled again */
 	end_sums(intervals);

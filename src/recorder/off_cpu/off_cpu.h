@@ -59,6 +59,7 @@ struct off_cpu_switch {
 	size_t rest;  /* offset of what follows the raw data; .size: it was left out */
 	uint64_t cgroup;
 	uint32_t state; /* PERCH_OFF_CPU_UNKNOWN: the event does not have it */
+	bool before;	/* it was before the recording */
 };
 
 /* Where the fields are, for both events. */
@@ -66,6 +67,7 @@ struct off_cpu_layout {
 	struct perch_parse_info parse_info;
 	uint64_t id;		  /* of the event offcpu-time */
 	size_t tid, time, period; /* offsets in a sample */
+	size_t ip;		  /* 0: none */
 	size_t ids[2];		  /* offsets of ID and IDENTIFIER; 0: none */
 	size_t rest_words;	  /* words after the raw data, if all their fields are empty */
 	size_t cgroup_word;	  /* the one of them that is the cgroup; SIZE_MAX: none */
@@ -83,6 +85,10 @@ bool perch__off_cpu_layout_init(struct off_cpu_layout *layout, const struct perc
 /* Finds the parts of a decoded sample of a context switch. */
 struct off_cpu_switch perch__off_cpu_switch(const struct off_cpu_layout *layout,
 					    const struct perch_record *record);
+/* Makes a switch of a call chain alone, which begins with a marker. Returns the bytes that it needs
+ * in to; NULL: none is made. */
+size_t perch__off_cpu_make_switch(const struct off_cpu_layout *layout, const uint64_t *chain,
+				  size_t nr, char *to, struct off_cpu_switch *made);
 /* Returns the call chain of a switch: the number of entries, and the entries. */
 const uint64_t *perch__off_cpu_chain(const struct off_cpu_switch *from, uint64_t *nr);
 /*
@@ -186,6 +192,12 @@ void perch__off_cpu_end_round(struct off_cpu_intervals *intervals);
 /* A thread that does not run: if it had no switch, it was off the CPU all the time, up to now. */
 void perch__off_cpu_add_waiting(struct off_cpu_intervals *intervals, uint32_t pid, uint32_t tid,
 				uint64_t time);
+/* A thread that does not run, before its first switch: where it waits. state: of enum
+ * perch_off_cpu_state; nr: entries of the call chain, 0: unknown. */
+void perch__off_cpu_set_wait(struct off_cpu_intervals *intervals, uint32_t pid, uint32_t tid,
+			     uint32_t state, const uint64_t *chain, size_t nr);
+/* The state of a letter as in /proc/PID/status. */
+uint32_t perch__off_cpu_state_of_letter(char letter);
 /* Ends all intervals at a time: nothing is recorded after it. */
 void perch__off_cpu_end(struct off_cpu_intervals *intervals, uint64_t time);
 void perch__off_cpu_clear(struct off_cpu_intervals *intervals);
@@ -202,6 +214,7 @@ struct recorder_off_cpu {
 	const struct perch_machine *machine;
 	uint32_t *tids; /* of the targets */
 	size_t nr_tids;
+	uint64_t hidden_waits; /* of them: those whose stacks this user may not read */
 	struct off_cpu_intervals intervals;
 };
 
@@ -218,6 +231,14 @@ int perch__off_cpu_open(struct recorder_off_cpu **off_cpu, const struct perch_at
 void perch__off_cpu_finish(struct recorder_off_cpu *off_cpu, uint64_t end);
 /* Reads one round. Returns the samples that were finished, valid until the next call. */
 struct iovec perch__off_cpu_read(struct recorder_off_cpu *off_cpu, uint64_t *nr_samples);
+/* Reads the process and the state of a thread, as its letter. Returns false if it has ended. */
+bool perch__off_cpu_read_status(const struct perch_machine *machine, uint32_t tid, uint32_t *pid,
+				char *letter);
 void perch__off_cpu_close(struct recorder_off_cpu *off_cpu);
+
+/* ---- waits.c ---- */
+
+/* Finds out where the targets wait that do not run, before the events are enabled. */
+void perch__off_cpu_read_waits(struct recorder_off_cpu *off_cpu);
 
 #endif

@@ -47,6 +47,7 @@ bool perch__off_cpu_layout_init(struct off_cpu_layout *layout, const struct perc
 
 	perch_parse_info_init(&layout->parse_info, attr, PERCH_BYTES_NATIVE);
 	layout->id = id;
+	layout->ip = offset_of(type, PERCH_SAMPLE_IP);
 	layout->tid = offset_of(type, PERCH_SAMPLE_TID);
 	layout->time = offset_of(type, PERCH_SAMPLE_TIME);
 	layout->period = offset_of(type, PERCH_SAMPLE_PERIOD);
@@ -201,6 +202,28 @@ static void put_rest(char *at, const struct off_cpu_layout *layout,
 	memset(at, 0, parts->rest);
 	if (layout->cgroup_word != SIZE_MAX)
 		memcpy(at + layout->cgroup_word * WORD, &from->cgroup, WORD);
+}
+
+size_t perch__off_cpu_make_switch(const struct off_cpu_layout *layout, const uint64_t *chain,
+				  size_t nr, char *to, struct off_cpu_switch *made)
+{
+	const size_t fixed_size = chain_offset(layout), size = fixed_size + WORD + nr * WORD;
+	const struct perch_record_header header = { PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL, 0 };
+	const uint64_t entries = nr;
+	char *at = to + fixed_size;
+
+	if (!to)
+		return size;
+	memset(to, 0, fixed_size);
+	memcpy(to, &header, sizeof(header));
+	if (nr > 1)
+		set(to, layout->ip, &chain[1], WORD);
+	put(&at, &entries, WORD);
+	put(&at, chain, nr * WORD);
+	*made = (struct off_cpu_switch){
+		.bytes = to, .size = size, .chain = fixed_size, .rest = size, .before = true
+	};
+	return size;
 }
 
 int perch__off_cpu_append(const struct off_cpu_layout *layout, struct off_cpu_bytes *to,
