@@ -38,6 +38,9 @@
  * The intervals of a thread follow each other without gaps: their sum is its lifetime, as far as it
  * was recorded. Memory is bounded by the number of threads that live at the same time.
  *
+ * In a container, records have the ids of its namespace, and tracepoints those of the kernel.
+ *Threads then have the ids and names of tracepoints, and FORK, EXIT and COMM records are not used.
+ *
  * An interval that may be wrong has the flag PERCH_TIMELINE_UNCERTAIN: records were lost in it, one
  * of its ends is missing, or the time went backwards. perch_timeline_stats counts them.
  *

@@ -126,6 +126,9 @@ struct perch_timeline {
 	size_t nr_events;
 	uint32_t has;
 	struct timeline_task_states states;
+	/* records have the ids of a namespace (a container), and tracepoints those of the kernel:
+	 * which thread a record is about is unknown */
+	bool other_ids;
 	struct timeline_loss *loss; /* announced ones, by .from */
 	size_t nr_losses, losses_capacity, next_loss;
 	uint64_t lost_to;     /* end of the last loss on any CPU */

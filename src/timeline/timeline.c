@@ -213,10 +213,12 @@ int perch_timeline_feed(struct perch_timeline *timeline, const struct perch_reco
 		break;
 	case PERCH_RECORD_FORK:
 	case PERCH_RECORD_EXIT:
-		take_task(timeline, record);
+		if (!timeline->other_ids)
+			take_task(timeline, record);
 		break;
 	case PERCH_RECORD_COMM:
-		take_name(timeline, record);
+		if (!timeline->other_ids)
+			take_name(timeline, record);
 		break;
 	case PERCH_RECORD_LOST:
 	case PERCH_RECORD_LOST_SAMPLES:

@@ -6,6 +6,8 @@
 
 /* common_flags of all tracepoints: interrupt context, hard or soft */
 #define IN_INTERRUPT (0x08 | 0x10)
+/* offset of common_pid, in all tracepoints */
+#define COMMON_PID 4
 
 struct timeline_tracepoint {
 	const char *system, *name;
@@ -86,15 +88,35 @@ static struct timeline_change change_of(const struct perch_record *record)
 					 .priority = -1 };
 }
 
-/* The thread in whose context it happened. */
+/* The thread in whose context it happened, by the id that tracepoints have: common_pid. 0: unknown,
+ * or an idle thread. */
+static uint32_t context_id(const struct perch_record *record)
+{
+	uint32_t tid = 0;
+
+	if (record->sample.raw.size >= COMMON_PID + sizeof(tid))
+		memcpy(&tid, (const char *)record->sample.raw.data + COMMON_PID, sizeof(tid));
+	return record->parse_info->swapped ? __builtin_bswap32(tid) : tid;
+}
+
+/* Ids of samples are those of the recorder's namespace, but not of a thread that has ended. */
+static bool has_other_ids(const struct perch_record *record)
+{
+	uint32_t tid = record->sample_id.tid, context = context_id(record);
+
+	return record->sample_id.has & PERCH_SAMPLE_TID && tid && tid != UINT32_MAX && context &&
+	       context != tid;
+}
+
 static void set_other(struct timeline_change *change, const struct perch_record *record)
 {
 	const struct perch_sample_id *at = &record->sample_id;
+	uint32_t context = context_id(record);
 
 	if (!(at->has & PERCH_SAMPLE_TID))
 		return;
-	change->other_pid = at->pid;
-	change->other_tid = at->tid;
+	change->other_pid = context && context != at->tid ? 0 : at->pid;
+	change->other_tid = context ? context : at->tid;
 }
 
 static bool in_interrupt(const struct perch_record *record)
@@ -365,5 +387,6 @@ void perch__timeline_take_sample(struct perch_timeline *timeline, const struct p
 			return;
 		}
 	}
+	timeline->other_ids |= has_other_ids(record);
 	event->tracepoint->take(timeline, event, record);
 }

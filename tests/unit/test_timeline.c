@@ -355,6 +355,34 @@ static void test_limit(void **state)
 	perch_timeline_free(fixture.timeline);
 }
 
+/* In a container, thread 7 of the kernel is thread 2 of the records. */
+static void test_namespace(void **state)
+{
+	static _Alignas(8) char raw[64];
+	const uint32_t words[] = { 7, 120, 1, 0, 0, 0, 0, 0, 0, 120 }, context = 7;
+	struct perch_record record = record_of(PERCH_RECORD_SAMPLE, 100, 0, 2);
+
+	(void)state;
+	begin_timeline(&fixture, ALL, 0);
+	memcpy(raw + 4, &context, sizeof(context));
+	memcpy(raw + 24, words, sizeof(words));
+	record.event = EVENT_SWITCH;
+	record.sample.raw.data = raw;
+	record.sample.raw.size = sizeof(raw);
+	feed(&fixture, &record);
+	expect(&fixture, 7, RUNNING, 100, 100, BEFORE);
+	assert_int_equal(fixture.thread[0].pid, 0);
+	feed_task(&fixture, PERCH_RECORD_FORK, 110, 0, 3, 2);
+	assert_null(perch_timeline_find(fixture.timeline, 3, 0));
+	feed_task(&fixture, PERCH_RECORD_EXIT, 120, 0, 7, 7);
+	feed_waking(&fixture, EVENT_WAKING, 130, 0, 9, 7);
+	expect(&fixture, 7, SLEEPING, 100, 130, 0);
+	feed_switch(&fixture, 140, 0, 0, 0, 7);
+	expect(&fixture, 0, RUNNING, 100, 140, 0);
+	expect(&fixture, 7, WOKEN, 130, 140, 0);
+	end_timeline(&fixture);
+}
+
 static void test_errors(void **state)
 {
 	struct perch_record sample = record_of(PERCH_RECORD_SAMPLE, 100, 0, 1);
@@ -392,7 +420,7 @@ int main(void)
 		cmocka_unit_test(test_lost),	      cmocka_unit_test(test_switch_records),
 		cmocka_unit_test(test_some_threads),  cmocka_unit_test(test_both),
 		cmocka_unit_test(test_task_states),   cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_errors),	      cmocka_unit_test(test_namespace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
