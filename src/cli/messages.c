@@ -17,15 +17,24 @@ const char cli_version[] = PERCH_VERSION_STRING;
 
 static void (*shows)(const char *text); /* of cli_show_messages_by() */
 
+enum { MOST_MESSAGE = 4096 };
+
+static void clean_message(char clean[MOST_MESSAGE], const char *format, va_list list)
+{
+	char text[MOST_MESSAGE];
+
+	vsnprintf(text, sizeof(text), format, list);
+	perch_clean_text(text, clean, MOST_MESSAGE);
+}
+
 int cli_usage_error(const char *command, const char *format, ...)
 {
-	char text[4096], clean[4096];
+	char clean[MOST_MESSAGE];
 	va_list list;
 
 	va_start(list, format);
-	vsnprintf(text, sizeof(text), format, list);
+	clean_message(clean, format, list);
 	va_end(list);
-	perch_clean_text(text, clean, sizeof(clean));
 	/* a text that ends with a question needs no period */
 	fprintf(stderr, "perch %s: %s%s 'perch help %s' shows the options.\n", command, clean,
 		clean[0] && clean[strlen(clean) - 1] == '?' ? "" : ".", command);
@@ -96,13 +105,12 @@ int cli_event_error(const char *command, const char *events, const struct perch_
 
 void cli_note(const char *command, const char *format, ...)
 {
-	char text[1024], clean[1024];
+	char clean[MOST_MESSAGE];
 	va_list list;
 
 	va_start(list, format);
-	vsnprintf(text, sizeof(text), format, list);
+	clean_message(clean, format, list);
 	va_end(list);
-	perch_clean_text(text, clean, sizeof(clean));
 	if (shows)
 		shows(clean);
 	else

@@ -7,7 +7,7 @@
 #include <perch/symbol.h>
 #include <perch/synthesize.h>
 
-#include "base/hash_table.h"
+#include "base/search.h"
 #include "input/input.h"
 #include "options.h"
 #include "terminal/pager.h"
@@ -145,72 +145,52 @@ static int read_samples(struct id_list *list)
 	return rc;
 }
 
-/* The files that the header names, by build id and path. */
+/* The files that the header names. */
 struct entries {
 	const struct perch_build_id *ids;
+	const struct perch_build_id **sorted;
 	size_t nr;
-	struct perch__hash_table table;
-	bool *hit; /* a DSO with samples is the entry */
+	bool *hit; /* by file: a DSO with samples is it */
 };
 
-static uint64_t entry_hash(const struct entries *entries, const uint8_t *bytes, size_t size,
-			   const char *path)
+static int compare_ids(const struct perch_build_id *a, const struct perch_build_id *b)
 {
-	return perch__hash_pair(entries->table.seed,
-				perch__hash_bytes(entries->table.seed, bytes, size),
-				perch__hash_text(entries->table.seed, path));
+	int order = (int)a->size - (int)b->size;
+
+	if (!order)
+		order = memcmp(a->bytes, b->bytes, a->size);
+	return order ? order : strcmp(a->path, b->path);
 }
 
-/* key: of type perch_build_id */
-static bool is_same_entry(const void *items, uint32_t index, const void *key)
+/* A file that is in the header twice is listed once, where it is first. */
+static int compare_entries(const void *left, const void *right)
 {
-	const struct perch_build_id *entry = &((const struct perch_build_id *)items)[index];
-	const struct perch_build_id *wanted = key;
+	const struct perch_build_id *a = *(const struct perch_build_id *const *)left;
+	const struct perch_build_id *b = *(const struct perch_build_id *const *)right;
+	int order = compare_ids(a, b);
 
-	return entry->size == wanted->size && !memcmp(entry->bytes, wanted->bytes, entry->size) &&
-	       !strcmp(entry->path, wanted->path);
+	return order ? order : (a > b) - (a < b);
 }
 
-static uint32_t find_entry(const struct entries *entries, const struct perch_build_id *wanted)
-{
-	return perch__hash_find(&entries->table,
-				entry_hash(entries, wanted->bytes, wanted->size, wanted->path),
-				is_same_entry, entries->ids, wanted);
-}
-
-/* An entry that is in the header twice is listed once. Returns 0 or -ENOMEM. */
-static int index_entries(struct entries *entries)
-{
-	int rc = 0;
-
-	entries->table.seed = perch__hash_seed(entries);
-	entries->hit = calloc(entries->nr + 1, sizeof(*entries->hit));
-	if (!entries->hit)
-		return -ENOMEM;
-	for (size_t i = 0; i < entries->nr && !rc; i++) {
-		const struct perch_build_id *id = &entries->ids[i];
-
-		if (find_entry(entries, id) == PERCH__HASH_NONE)
-			rc = perch__hash_add(&entries->table,
-					     entry_hash(entries, id->bytes, id->size, id->path), i);
-	}
-	return rc;
-}
-
-static uint32_t find_dso(const struct entries *entries, const struct perch_dso *dso)
+/* Returns the index of the file that a DSO is, or -1. */
+static ptrdiff_t find_dso(const struct entries *entries, const struct perch_dso *dso)
 {
 	struct perch_build_id wanted = { .size = dso->build_id_size, .path = dso->path };
+	size_t at;
 
 	memcpy(wanted.bytes, dso->build_id, dso->build_id_size);
-	return find_entry(entries, &wanted);
+	at = PERCH__SEARCH(entries->nr, i, compare_ids(entries->sorted[i], &wanted) < 0);
+	return at < entries->nr && !compare_ids(entries->sorted[at], &wanted)
+		       ? entries->sorted[at] - entries->ids
+		       : -1;
 }
 
 static void put_hits(struct entries *entries, const struct perch_dso *const *dsos, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
-		uint32_t entry = dsos[i]->used ? find_dso(entries, dsos[i]) : PERCH__HASH_NONE;
+		ptrdiff_t entry = dsos[i]->used ? find_dso(entries, dsos[i]) : -1;
 
-		if (entry != PERCH__HASH_NONE)
+		if (entry >= 0)
 			entries->hit[entry] = true;
 	}
 	for (size_t i = 0; i < entries->nr; i++)
@@ -219,7 +199,7 @@ static void put_hits(struct entries *entries, const struct perch_dso *const *dso
 				  entries->ids[i].path);
 	for (size_t i = 0; i < nr; i++)
 		if (dsos[i]->used && perch_dso_is(dsos[i], PERCH_DSO_IS_MAPPED) &&
-		    find_dso(entries, dsos[i]) == PERCH__HASH_NONE)
+		    find_dso(entries, dsos[i]) < 0)
 			put_entry(dsos[i]->build_id, dsos[i]->build_id_size, dsos[i]->path);
 }
 
@@ -229,16 +209,21 @@ static int print_hits(const struct id_list *list, const struct perch_build_id *i
 {
 	const struct perch_dso *const *dsos;
 	size_t nr = perch_processes_dsos(perch_session_processes(list->input.session), &dsos);
-	struct entries entries = { .ids = ids, .nr = nr_ids };
-	int rc = index_entries(&entries);
+	struct entries entries = { .ids = ids,
+				   .nr = nr_ids,
+				   .sorted = calloc(nr_ids + 1, sizeof(*entries.sorted)),
+				   .hit = calloc(nr_ids + 1, sizeof(*entries.hit)) };
+	bool ok = entries.sorted && entries.hit;
 
-	if (rc)
-		cli_note(COMMAND, "there is not enough memory for %zu files", nr_ids);
-	else
+	for (size_t i = 0; ok && i < nr_ids; i++)
+		entries.sorted[i] = &ids[i];
+	if (ok) {
+		qsort(entries.sorted, nr_ids, sizeof(*entries.sorted), compare_entries);
 		put_hits(&entries, dsos, nr);
-	perch__hash_clear(&entries.table);
+	}
+	free(entries.sorted);
 	free(entries.hit);
-	return rc ? CLI_EXIT_FAILURE : 0;
+	return ok ? 0 : cli_no_memory(COMMAND);
 }
 
 static int print_recording(struct id_list *list)

@@ -16,37 +16,17 @@ bool report_can_be_browsed(const struct report *report)
 	       screen_is_possible();
 }
 
+/* A page up or down moves the view, too. */
 static bool move_cursor(struct browser *browser, int key)
 {
 	size_t last = browser->lines.nr ? browser->lines.nr - 1 : 0, page = browser_page(browser);
-	size_t *at = &browser->cursor;
+	size_t *top = &browser->top;
 
-	switch (key) {
-	case SCREEN_UP:
-		*at -= *at > 0;
-		return true;
-	case SCREEN_DOWN:
-		*at += *at < last;
-		return true;
-	case SCREEN_PAGE_UP:
-	case 'b':
-		browser->top = browser->top > page ? browser->top - page : 0;
-		*at = *at > page ? *at - page : 0;
-		return true;
-	case SCREEN_PAGE_DOWN:
-	case ' ':
-		browser->top = browser->top + page < last ? browser->top + page : last;
-		*at = *at + page < last ? *at + page : last;
-		return true;
-	case SCREEN_HOME:
-		*at = 0;
-		return true;
-	case SCREEN_END:
-		*at = last;
-		return true;
-	default:
-		return false;
-	}
+	if (key == SCREEN_PAGE_UP || key == 'b')
+		*top = *top > page ? *top - page : 0;
+	else if (key == SCREEN_PAGE_DOWN || key == ' ')
+		*top = *top + page < last ? *top + page : last;
+	return screen_move(key, &browser->cursor, browser->lines.nr, page);
 }
 
 /* ---- call graphs ---- */
