@@ -376,8 +376,9 @@ static const char *const *record_arguments(const struct tables *tables)
 	static const char *const texts[NR_CLASSES] = {
 		"irq:irq_handler_entry,irq:irq_handler_exit",
 		"irq:softirq_raise,irq:softirq_entry,irq:softirq_exit",
-		"workqueue:workqueue_activate_work,workqueue:workqueue_execute_start,"
-		"workqueue:workqueue_execute_end",
+		/* in parentheses: clang takes two strings for a lacking comma */
+		("workqueue:workqueue_activate_work,workqueue:workqueue_execute_start,"
+		 "workqueue:workqueue_execute_end"),
 	};
 	static const char *arguments[2 * NR_CLASSES + 3];
 	size_t nr = 0;
