@@ -351,7 +351,8 @@ static int prepare(struct reading *reading)
 	if (!stat->argv ||
 	    perch_reader_topology(reading->reader, &stat->topology, &stat->nr_topology))
 		return cli_no_memory(STAT_COMMAND);
-	memcpy(stat->argv, arguments, nr * sizeof(*stat->argv));
+	if (nr)
+		memcpy(stat->argv, arguments, nr * sizeof(*stat->argv));
 	status = take_events(reading);
 	if (!status)
 		status = for_each_record(reading, take_description);

@@ -269,7 +269,7 @@ int perch__perfetto_schedule(struct perfetto *perfetto)
 			next++;
 		rc = put_bundle(perfetto, bundle, event + first, next - first);
 	}
-	if (!rc)
+	if (!rc && schedule->nr_runs)
 		rc = put_slices(perfetto, schedule->run + on_cpus, schedule->nr_runs - on_cpus);
 	free(event);
 	free(bundle);
