@@ -17,7 +17,8 @@
  *
  * In all functions err may be NULL.
  *
- * Threads: one thread per program at a time. A process with several threads can start programs.
+ * Threads: one thread per program at a time. A process with several threads can start programs. The
+ * only process that the library makes is this child; if its exec fails, it ends by _exit(2).
  *
  * Signals: no function is async-signal-safe. No handler is changed: where SIGCHLD is ignored, the
  * program cannot be waited for. Nothing raises SIGPIPE.
