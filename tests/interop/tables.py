@@ -163,6 +163,26 @@ def check_lock_functions(work):
     check(len(unknown) <= len(inside) / 20, f"of {len(inside)} functions for locks of this kernel at most 5 % are unknown", unknown)
 
 
+def check_lock_names(work):
+    """Locks have the names of variables in a kallsyms that lists all of them; one that lists a few has none to give."""
+    address = int(rows(work, "lock", "contention", "-l", "-i", "lock.perch")[0]["address"], 16)
+    with open("/proc/kallsyms", encoding="ascii") as file:
+        text = [line for line in file if line.split()[1] in "tT"]
+    if not any(line.split()[2] == "_text" and int(line.split()[0], 16) for line in text):
+        print("ok - names of locks # skip /proc/kallsyms hides addresses")
+        return
+    for others, expected in ((2000, "own_lock+0x8"), (10, "")):
+        with open(os.path.join(work, "kallsyms"), "w", encoding="ascii") as file:
+            file.writelines(text)
+            file.writelines(f"{address + 0x1000 + 16 * i:016x} d other_{i}\n" for i in range(others))
+            file.write(f"{address - 8:016x} D own_lock\n")
+        words = ["lock", "contention", "-l", "-i", "lock.perch", "--kallsyms", "kallsyms"]
+        found = [row["symbol"] for row in rows(work, *words) if int(row["address"], 16) == address]
+        check(len(found) == 1 and found[0].startswith(f"{expected} (" if expected else "("), f"a lock with {others} other variables", str(found))
+    done = perch(work, "lock", "contention", "-l", "-i", "lock.perch", "--kallsyms", "kallsyms", "-L", hex(address), "-j")
+    check(len(done.stdout.splitlines()) == 1, "-L selects a lock by its address", done)
+
+
 def check_user_locks(work):
     with open(os.path.join(work, "mutex.c"), "w", encoding="ascii") as file:
         file.write(MUTEX)
@@ -370,7 +390,7 @@ def main():
             print("skipped: no perf, or this user may not record tracepoints on all CPUs")
             return int(cases.failed) or 77
         for name, function in (("lock:contention_begin", check_lock), ("lock:contention_begin", check_losses),
-                               ("lock:contention_begin", check_lock_functions),
+                               ("lock:contention_begin", check_lock_functions), ("lock:contention_begin", check_lock_names),
                                ("syscalls:sys_enter_futex", check_user_locks), ("irq:softirq_entry", check_kwork),
                                ("kmem:kmalloc", check_kmem), ("block:block_rq_issue", check_block)):
             if not has_event(name) or not shutil.which("cc"):

@@ -17,7 +17,7 @@
 enum { ROW, WOKEN_BY, WAKER_TID };
 
 /* True without -L, or if the lock has one of its addresses or names. */
-static bool is_wanted_lock(const struct lock *lock, uint64_t address)
+static bool is_wanted_lock(struct lock *lock, uint64_t address)
 {
 	char text[TABLES_CELL];
 

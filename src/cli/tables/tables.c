@@ -142,6 +142,7 @@ static void clear(struct tables *tables)
 	cli_filter_close(&tables->filter);
 	if (tables->input.session)
 		cli_input_close(&tables->input);
+	tables_clear_variables(&tables->variables);
 	tables_remove_recording(tables);
 }
 

@@ -22,6 +22,7 @@
  *	tables_print.c		text, CSV and JSON
  *	tables_rows.c		rows, and the times that they add up
  *	tables_names.c		functions and call chains as texts
+ *	tables_variables.c	variables of the kernel
  */
 #ifndef PERCH_CLI_TABLES_H
 #define PERCH_CLI_TABLES_H
@@ -145,6 +146,13 @@ struct tables_command {
 	void (*restart)(struct tables *tables);
 };
 
+/* Variables of the kernel by address, read when one is asked for. */
+struct tables_variables {
+	struct tables_variable *variable;
+	size_t nr, capacity;
+	bool is_read;
+};
+
 /* A command with its options. Commands have it as their first member. */
 struct tables {
 	struct cli_input input;
@@ -168,6 +176,7 @@ struct tables {
 	size_t nr_cpus;
 	uint64_t losses, samples;
 	bool counting; /* not only losses are looked for */
+	struct tables_variables variables;
 	/* tables_record.c */
 	char *directory; /* of a file that is not kept; NULL: none */
 	int record_status;
@@ -221,9 +230,14 @@ void tables_clear(struct tables_table *table);
  * if it is not known. */
 bool tables_kernel_name(const struct tables *tables, uint64_t address, bool offset, char *text,
 			size_t size);
-/* The same for a variable; "" if none is known there. */
-bool tables_kernel_variable(const struct tables *tables, uint64_t address, char *text, size_t size);
 /* The same for an address of a call chain, of any process. */
 void tables_frame_name(const struct tables *tables, uint32_t number, char *text, size_t size);
+
+/* ---- tables_variables.c ---- */
+
+/* Stores the variable of the kernel that is at the address, with an offset. Returns false, and "",
+ * if none is known there. */
+bool tables_kernel_variable(struct tables *tables, uint64_t address, char *text, size_t size);
+void tables_clear_variables(struct tables_variables *variables);
 
 #endif

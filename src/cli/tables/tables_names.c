@@ -43,21 +43,6 @@ bool tables_kernel_name(const struct tables *tables, uint64_t address, bool offs
 	return symbol;
 }
 
-bool tables_kernel_variable(const struct tables *tables, uint64_t address, char *text, size_t size)
-{
-	struct perch_symbols *symbols = perch_session_symbols(tables->input.session);
-	const struct perch_symbol *symbol = NULL;
-	struct perch_location location;
-
-	*text = 0;
-	if (locate(tables, address, &location))
-		symbol = perch_symbols_find_data(symbols, location.dso, location.offset);
-	if (symbol)
-		put_symbol(tables, symbol, location.offset, location.offset != symbol->start, text,
-			   size);
-	return symbol;
-}
-
 void tables_frame_name(const struct tables *tables, uint32_t number, char *text, size_t size)
 {
 	const struct perch_address *address = perch_session_address(tables->input.session, number);
