@@ -181,7 +181,10 @@ static void put_argument(struct completion *completion, const struct cli_option 
 static void put_operand(struct completion *completion)
 {
 	const char *name = completion->usage->operands;
+	const char *const *word = completion->usage->subcommands;
 
+	for (; word && *word; word++)
+		put_word(completion, *word, NULL);
 	while (*name) {
 		size_t length = strcspn(name, " ");
 

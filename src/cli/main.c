@@ -162,8 +162,10 @@ static int help(int argc, char **argv)
 {
 	static const char prefix[] = "perch-"; /* of the names of manual pages */
 	const struct subcommand *command;
-	char *arguments[] = { NULL, (char *)"--help", NULL };
+	char *arguments[4] = { NULL };
 	const char *name;
+	bool has_subcommand;
+	int nr = 0;
 
 	if (argc < 2) {
 		overview(stdout);
@@ -179,7 +181,8 @@ static int help(int argc, char **argv)
 		return 0;
 	}
 	command = find_command(name);
-	if (argc > 2 && command)
+	has_subcommand = argc == 3 && command && command->usage->subcommands;
+	if (argc > 2 && command && !has_subcommand)
 		return cli_usage_error("help", "expected one command; '%s' is too much", argv[2]);
 	if (!command)
 		return name_page(name) ? 0 : refuse_command(argv[1]);
@@ -187,8 +190,11 @@ static int help(int argc, char **argv)
 		printf("Usage: perch help [COMMAND]\n%s\n", command->usage->summary);
 		return 0;
 	}
-	arguments[0] = (char *)command->usage->name;
-	return command->run(2, arguments);
+	arguments[nr++] = (char *)command->usage->name;
+	if (has_subcommand)
+		arguments[nr++] = argv[2];
+	arguments[nr++] = (char *)"--help";
+	return command->run(nr, arguments);
 }
 
 /* Returns how many arguments are an option of all commands, or -1 after it has printed an error. */

@@ -103,6 +103,8 @@ struct cli_usage {
 	const char *operands; /* "[OPTIONS] -- PROGRAM [ARGUMENTS]" */
 	const char *summary;  /* one line */
 	const struct cli_option *options;
+	/* words that the first operand can be, each with options of its own; the last is NULL */
+	const char *const *subcommands;
 };
 
 /*

@@ -115,9 +115,12 @@ def programs_read(file):
 def refusals():
     for word in ("replay", "stats"):
         result = run(PERCH, "sched", word)
-        cases.check(result.returncode == 2 and "perch sched latency" in result.stderr, f"{word} is refused: {result.stderr}")
+        cases.check(result.returncode == 2 and "perch sched latency" in result.stderr, f"{word} is refused", result)
+    result = run(PERCH, "help", "sched", "latency")
+    cases.check(result.returncode == 0 and "--sort" in result.stdout, "help shows the options of a subcommand", result)
+    cases.check("timehist" in run(PERCH, "help", "--complete", "sched", "").stdout.split(), "completions have the subcommands")
     result = run(PERCH, "sched", "latency", "-i", "none.data")
-    cases.check(result.returncode == 1 and "none.data" in result.stderr, f"a missing file is an error: {result.stderr}")
+    cases.check(result.returncode == 1 and "none.data" in result.stderr, "a missing file is an error", result)
 
 
 # Runs and sleeps, and prints its thread, and the times that it ran and was runnable, by the kernel.
@@ -218,6 +221,38 @@ def in_a_namespace():
     cases.check(good, "in a namespace, too, a thread is one thread", waits)
 
 
+PING = """
+import os
+(a, b), (c, d) = os.pipe(), os.pipe()
+child = os.fork()
+for i in range(20000):
+    if child:
+        os.write(b, b"x"), os.read(c, 1)
+    else:
+        os.read(a, 1), os.write(d, b"x")
+"""
+
+
+def lost_records():
+    """With rings of a page, records are lost: what may be wrong is marked, and what is certain is possible."""
+    result = run(PERCH, "sched", "record", "-m", "1", "-o", "lost.data", "--", sys.executable, "-c", PING)
+    report = run(PERCH, "sched", "latency", "-j", "-i", "lost.data")
+    if result.returncode or "lost" not in result.stderr + report.stderr:
+        print("skipped: no records are lost")
+        return
+    cases.check(report.returncode == 0 and "may be wrong" in report.stderr, "a message counts what may be wrong", report.stderr)
+    rows = json.loads(report.stdout)
+    cases.check(any(row["uncertain"] for row in rows), "delays that may be wrong are counted apart", rows)
+    events = json.loads(run(PERCH, "sched", "timehist", "-j", "-i", "lost.data").stdout)
+    ends, overlapping = {}, []
+    for event in events:
+        if event["event"] == "run" and not event.get("uncertain"):
+            if event["time"] - event["run_ns"] < ends.get(event["cpu"], 0):
+                overlapping.append(event)
+            ends[event["cpu"]] = event["time"]
+    cases.check(not overlapping, "no certain runs of a CPU overlap", overlapping[:3])
+
+
 def call_chains():
     if not record(PERCH, "chains.data", "-g"):
         return
@@ -234,7 +269,7 @@ def record(command, file, *options):
 
 def main():
     refusals()
-    for part in (counts_of_the_kernel, without_tracepoints, in_a_namespace, call_chains):
+    for part in (counts_of_the_kernel, without_tracepoints, in_a_namespace, lost_records, call_chains):
         cases.try_part(part)
     files = [(PERCH, "perch.data")] + [(perf, f"perf{i}.data") for i, perf in enumerate(PERFS)]
     for command, file in files:

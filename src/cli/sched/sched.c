@@ -14,11 +14,14 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
+static const char *const names[] = { "record", "latency", "timehist", "map", "script", NULL };
+
 const struct cli_usage cli_sched_usage = {
 	.name = SCHED_COMMAND,
 	.operands = "[OPTIONS] record|latency|timehist|map|script [ARGUMENTS]",
 	.summary = "Shows when threads ran, and how long they waited for a CPU.",
 	.options = options,
+	.subcommands = names,
 };
 
 static int run_record(const struct cli_input *input, int argc, char **argv)

@@ -106,6 +106,8 @@ static int take_interval(void *context, const struct perch_timeline_interval *in
 	if (interval->state == PERCH_TIMELINE_RUNNING) {
 		end_run(timehist, thread, interval);
 		thread->wait = (struct timehist_wait){ .letter = 0 };
+		if (interval->next_letter == 'R')
+			thread->wait.runnable_since = interval->end;
 		thread->ran = true;
 		return 0;
 	}
@@ -147,6 +149,16 @@ static void take_migration(struct timehist *timehist, const struct perch_timelin
 	if (!thread)
 		return;
 	thread->migrations++;
+	if (thread->wait.runnable_since)
+		thread->wait.before_migration = edge->time - thread->wait.runnable_since;
+}
+
+static void take_wakeup(struct timehist *timehist, const struct perch_timeline_edge *edge)
+{
+	struct timehist_thread *thread = get_thread(timehist, edge->thread);
+
+	if (thread && !(edge->flags & (PERCH_TIMELINE_REPEATED | PERCH_TIMELINE_WOKEN_EARLY)))
+		thread->wait.runnable_since = edge->time;
 }
 
 static int take_edge(void *context, const struct perch_timeline_edge *edge)
@@ -157,6 +169,8 @@ static int take_edge(void *context, const struct perch_timeline_edge *edge)
 		end_thread(timehist, edge);
 	if (edge->event == PERCH_TIMELINE_MIGRATION)
 		take_migration(timehist, edge);
+	if (edge->event == PERCH_TIMELINE_WAKEUP)
+		take_wakeup(timehist, edge);
 	if (timehist->summary_only || !sched_is_wanted(&timehist->reading, edge->thread))
 		return 0;
 	if ((edge->event == PERCH_TIMELINE_WAKEUP && timehist->wakeups) ||
@@ -182,6 +196,8 @@ static const struct cli_option options[] = {
 	CLI_ROW(.letter = 'w', .name = "wakeups", SETS(wakeups), .help = "print wakeups, too"),
 	CLI_ROW(.letter = 'M', .name = "migrations", SETS(migrations),
 		.help = "print migrations, too"),
+	CLI_ROW(.letter = 'P', .name = "pre-migrations", SETS(before_migration),
+		.help = "print how long threads were runnable before they were moved"),
 	CLI_ROW(.letter = 'n', .name = "next", SETS(next), .help = "print which thread runs next"),
 	CLI_ROW(.letter = 'V', .name = "cpu-visual", SETS(cpu_visual),
 		.help = "print a column for each CPU: s is a switch, i idle, m a migration"),
