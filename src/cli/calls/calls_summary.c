@@ -8,12 +8,9 @@
 
 #include "base/array.h"
 #include "calls.h"
+#include "delays.h"
 
-/*
- * Durations are counted in buckets: 16 for each power of two, so a percentile is at most 1/16 above
- * the exact one. Only powers that occur have memory.
- */
-enum { POWERS = 64, BUCKETS = 16, MOST_ERRNO = 530 };
+enum { MOST_ERRNO = 530 };
 
 struct calls_sum {
 	uint32_t pid, tid;
@@ -24,7 +21,7 @@ struct calls_sum {
 	uint64_t calls, errors, untimed;
 	uint64_t timed, total, least, most; /* of those with a duration, in ns */
 	double mean, squares;		    /* Welford's method */
-	uint32_t *bucket[POWERS];
+	struct cli_delays delays;
 	uint32_t *errnos; /* by errno; NULL: none */
 };
 
@@ -72,24 +69,12 @@ static struct calls_sum *get_sum(struct calls *calls, const struct calls_call *c
 	return sum;
 }
 
-/* The power of two, and the next four bits. */
-static unsigned power_of(uint64_t ns)
-{
-	return ns < BUCKETS ? 0 : 63u - (unsigned)__builtin_clzll(ns) - 3;
-}
-
 static int add_duration(struct calls_sum *sum, uint64_t ns)
 {
-	unsigned power = power_of(ns);
 	double delta = (double)ns - sum->mean;
-	uint32_t *bucket;
 
-	if (!sum->bucket[power])
-		sum->bucket[power] = calloc(BUCKETS, sizeof(**sum->bucket));
-	if (!sum->bucket[power])
+	if (cli_delays_add(&sum->delays, ns))
 		return -ENOMEM;
-	bucket = &sum->bucket[power][(power ? ns >> (power - 1) : ns) & (BUCKETS - 1)];
-	*bucket += *bucket < UINT32_MAX;
 	if (!sum->timed || ns < sum->least)
 		sum->least = ns;
 	sum->most = ns > sum->most ? ns : sum->most;
@@ -129,24 +114,12 @@ int calls_summary_add(struct calls *calls, const struct calls_call *call)
 	return 0;
 }
 
-/* The upper end of the bucket that has the percentile, but not more than the longest. */
-static uint64_t duration_percentile(const struct calls_sum *sum, unsigned percent)
+/* The middle of the class that has it, but within the times. */
+static uint64_t percentile_of(const struct calls_sum *sum, double percent)
 {
-	uint64_t rank = (sum->timed * percent + 99) / 100, seen = 0;
+	uint64_t ns = cli_delays_percentile(&sum->delays, percent);
 
-	for (unsigned power = 0; power < POWERS; power++) {
-		for (unsigned i = 0; sum->bucket[power] && i < BUCKETS; i++) {
-			uint64_t end;
-
-			seen += sum->bucket[power][i];
-			if (seen < rank || !rank)
-				continue;
-			/* from power 1 on, the highest of the bits is the power itself */
-			end = power ? (((uint64_t)i | BUCKETS) + 1) << (power - 1) : i;
-			return end < sum->most ? end : sum->most;
-		}
-	}
-	return sum->most;
+	return ns > sum->most ? sum->most : ns < sum->least ? sum->least : ns;
 }
 
 /* ---- output ---- */
@@ -192,8 +165,8 @@ static void put_row(struct perch__output *out, const struct calls_sum *sum)
 	snprintf(line, sizeof(line),
 		 "   %-16s %8" PRIu64 " %6" PRIu64 " %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %8.2f%%\n",
 		 name, sum->calls, sum->errors, (double)sum->total / ms, (double)sum->least / ms,
-		 sum->mean / ms, (double)duration_percentile(sum, 50) / ms,
-		 (double)duration_percentile(sum, 99) / ms, (double)sum->most / ms, deviation(sum));
+		 sum->mean / ms, (double)percentile_of(sum, 50) / ms,
+		 (double)percentile_of(sum, 99) / ms, (double)sum->most / ms, deviation(sum));
 	perch__output_text(out, line);
 	for (unsigned i = 0; sum->errnos && i <= MOST_ERRNO; i++) {
 		const char *errno_name = perch_errno_name((int)i);
@@ -252,8 +225,8 @@ static void put_json(struct calls *calls, const struct calls_sum *sum)
 	perch__json_put_integer(json, "without_duration", sum->untimed);
 	perch__json_put_integer(json, "total", sum->total);
 	perch__json_put_integer(json, "min", sum->least);
-	perch__json_put_integer(json, "p50", duration_percentile(sum, 50));
-	perch__json_put_integer(json, "p99", duration_percentile(sum, 99));
+	perch__json_put_integer(json, "p50", percentile_of(sum, 50));
+	perch__json_put_integer(json, "p99", percentile_of(sum, 99));
 	perch__json_put_integer(json, "max", sum->most);
 	if (sum->errnos) {
 		perch__json_put_object(json, "errnos");
@@ -305,8 +278,7 @@ int calls_summary_print(struct calls *calls)
 void calls_summary_clear(struct calls_summary *summary)
 {
 	for (size_t i = 0; i < summary->nr; i++) {
-		for (unsigned power = 0; power < POWERS; power++)
-			free(summary->sum[i].bucket[power]);
+		cli_delays_clear(&summary->sum[i].delays);
 		free(summary->sum[i].errnos);
 	}
 	free(summary->sum);
