@@ -260,17 +260,6 @@ size_t perch_syscall_argument_text(const struct perch_syscall_call *call, unsign
 
 /* ---- results ---- */
 
-static bool returns_address(const struct perch_syscall *syscall)
-{
-	static const char *const names[] = { "mmap",   "mmap2", "brk",
-					     "mremap", "shmat", "map_shadow_stack" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(syscall->name, names[i]))
-			return true;
-	return false;
-}
-
 static void put_errno(struct perch__say *to, int errnum)
 {
 	const char *name = perch_errno_name(errnum);
@@ -302,7 +291,7 @@ size_t perch_syscall_result_text(const struct perch_syscall_call *call, int64_t 
 	text[0] = '\0';
 	if (result < 0 && result >= -MOST_ERRNO)
 		put_errno(&to, (int)-result);
-	else if (call->syscall && returns_address(call->syscall))
+	else if (call->syscall && perch__syscall_returns_address(call->syscall))
 		perch__say_hex(&to, (uint64_t)result);
 	else
 		perch__say_signed(&to, result);

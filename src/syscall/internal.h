@@ -39,7 +39,7 @@ enum { PERCH__SYSCALL_COLUMNS = 4 }; /* of numbers in calls.def */
 struct perch_syscall {
 	const char *name;
 	int16_t number[PERCH__SYSCALL_COLUMNS];
-	uint16_t groups; /* without FILE and DESCRIPTOR */
+	uint16_t groups; /* without FILE and DESCRIPTOR, with what the result is */
 	uint8_t kind[PERCH_SYSCALL_ARGUMENTS];
 };
 
@@ -63,6 +63,10 @@ static inline void perch__say_add(struct perch__say *to, const char *text)
 {
 	perch__say_put(to, text, strlen(text));
 }
+
+/* ---- table.c ---- */
+
+bool perch__syscall_returns_address(const struct perch_syscall *syscall);
 
 /* ---- say.c ---- */
 

@@ -12,6 +12,10 @@
 #define CREDENTIALS PERCH_SYSCALL_CREDENTIALS
 #define CLOCK_CALLS PERCH_SYSCALL_CLOCK
 
+/* Bits of the groups of a row that are no groups: what the result is. */
+#define NEW_DESCRIPTOR 0x4000
+#define NEW_ADDRESS    0x8000
+
 /* The kinds of a row, by their short names. */
 #define KINDS(...) KINDS_(__VA_ARGS__, NONE, NONE, NONE, NONE, NONE, NONE)
 #define KINDS_(a, b, c, d, e, f, ...)              \
@@ -132,39 +136,10 @@ bool perch_syscall_reads_memory(const struct perch_syscall *syscall)
 
 bool perch_syscall_returns_descriptor(const struct perch_syscall *syscall)
 {
-	static const char *const names[] = {
-		"open",
-		"openat",
-		"openat2",
-		"creat",
-		"dup",
-		"dup2",
-		"dup3",
-		"socket",
-		"accept",
-		"accept4",
-		"epoll_create",
-		"epoll_create1",
-		"eventfd",
-		"eventfd2",
-		"signalfd",
-		"signalfd4",
-		"timerfd_create",
-		"inotify_init",
-		"inotify_init1",
-		"memfd_create",
-		"pidfd_open",
-		"pidfd_getfd",
-		"userfaultfd",
-		"perf_event_open",
-		"fanotify_init",
-		"mq_open",
-		"open_by_handle_at",
-		"io_uring_setup",
-	};
+	return syscall->groups & NEW_DESCRIPTOR;
+}
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(syscall->name, names[i]))
-			return true;
-	return false;
+bool perch__syscall_returns_address(const struct perch_syscall *syscall)
+{
+	return syscall->groups & NEW_ADDRESS;
 }

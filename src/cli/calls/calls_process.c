@@ -413,19 +413,19 @@ static void note_opened(struct calls *calls, const struct calls_call *call, stru
 
 void calls_process_note(struct calls *calls, const struct calls_call *call)
 {
-	struct process *process = find_process(calls->table, call->pid);
-	const char *name = call->call.syscall ? perch_syscall_name(call->call.syscall) : "";
+	const struct perch_syscall *syscall = call->call.syscall;
+	bool opens = syscall && perch_syscall_returns_descriptor(syscall);
+	bool closes = syscall && !strncmp(perch_syscall_name(syscall), "close", 5);
+	struct process *process = NULL;
 
-	if (process && call->has_result && call->result >= 0 && call->call.syscall) {
-		if (!strncmp(name, "close", 5)) {
-			if (!strcmp(name, "close"))
-				discard_path(process, (int)call->call.argument[0]);
-			else
-				discard_paths(process);
-		} else if (perch_syscall_returns_descriptor(call->call.syscall)) {
-			note_opened(calls, call, process);
-		}
-	}
+	if ((opens || closes) && call->has_result && call->result >= 0)
+		process = find_process(calls->table, call->pid);
+	if (process && opens)
+		note_opened(calls, call, process);
+	else if (process && !strcmp(perch_syscall_name(syscall), "close"))
+		discard_path(process, (int)call->call.argument[0]);
+	else if (process)
+		discard_paths(process); /* close_range(2) */
 	if (call->open)
 		discard_held(calls->table, (struct perch_syscall_open *)call->open);
 }
