@@ -49,7 +49,7 @@ ROUNDS = 3
 
 
 def time_of_call(tracer, kind, calls, program):
-    """ns, of the fastest of some runs: others are those that something else has disturbed."""
+    """ns, of the fastest of some runs: the other runs have been disturbed."""
     best = None
     for _ in range(1 if compare.SMOKE else ROUNDS):
         done = subprocess.run([*tracer, program, kind, str(calls)], stdin=subprocess.DEVNULL,
