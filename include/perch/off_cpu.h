@@ -45,6 +45,7 @@ enum perch_off_cpu_state {
 	PERCH_OFF_CPU_DEAD,	       /**< it has ended (X, Z) */
 	PERCH_OFF_CPU_PARKED,	       /**< a thread of the kernel that was parked (P) */
 	PERCH_OFF_CPU_IDLE,	       /**< a thread of the kernel that waits for work (I) */
+	PERCH_OFF_CPU_STATES,	       /**< number of states */
 };
 
 /** What is known of an interval: bits of perch_off_cpu.flags. */

@@ -76,6 +76,9 @@ struct perch_session_options {
 	 * interrupt, which interrupts any thread, only those of the kernel. Without effect on other
 	 * samples, and on the chains of records, which perch_profile_add() reads. */
 	unsigned wakers : 1;
+	/** Call chains of off-CPU time have a frame with the state of the thread, "[sleeping]" or
+	 * "[preempted]", above the innermost function, and below the waker's. As .wakers. */
+	unsigned off_cpu_states : 1;
 	/** An extended regular expression, see regex(7). The call chains of perch_session_resolve()
 	 * lack the callees of the outermost function whose name contains a match, see
 	 * perch_addresses_outer_chain(). NULL: call chains are whole. Filters see whole chains. */

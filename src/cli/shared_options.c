@@ -168,7 +168,9 @@ const struct cli_option cli_ignore_callees_option[] = {
 	{ 0 },
 };
 
-const struct cli_option cli_wakers_option[] = {
+const struct cli_option cli_off_cpu_options[] = {
+	CLI_ROW(.name = "states", CLI_SETS(struct cli_input, states),
+		.help = "a frame with the state of the thread above where it left the CPU"),
 	CLI_ROW(.name = "wakers", CLI_SETS(struct cli_input, wakers),
 		.help = "the call chains of wakers above those of threads that waited"),
 	{ 0 },

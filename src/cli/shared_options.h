@@ -24,8 +24,8 @@ extern const struct cli_option cli_header_only_option[];
 extern const struct cli_option cli_show_info_option[];
 extern const struct cli_option cli_full_source_path_option[];
 extern const struct cli_option cli_ns_option[];
-extern const struct cli_option cli_wakers_option[]; /* struct cli_input */
-extern const struct cli_option cli_inline_option[]; /* the bool is "no inline" */
+extern const struct cli_option cli_off_cpu_options[]; /* struct cli_input */
+extern const struct cli_option cli_inline_option[];   /* the bool is "no inline" */
 
 /* How it is printed: bool. */
 extern const struct cli_option cli_percentage_option[];

@@ -65,7 +65,7 @@ static void use_sample_of_perf(struct perch_session *session, struct perch_recor
 #define MARK_BYTES 16u
 
 /* Frames by number; from MARK_WAKERS on those of wakers, by index of the name. */
-enum { MARK_INTERRUPT, MARK_BEFORE, MARK_WAKERS };
+enum { MARK_INTERRUPT, MARK_BEFORE, MARK_STATES, MARK_WAKERS = MARK_STATES + PERCH_OFF_CPU_STATES };
 
 /* Makes a function of the kernel, once, whose name is the text. Returns 0 or -ENOMEM. */
 static int make_mark(struct perch_session *session, const struct perch_record *like, size_t number,
@@ -140,11 +140,11 @@ bool perch__make_waker(struct perch_session *session, const struct perch_record 
 	return true;
 }
 
-/* ---- call chains with wakers ---- */
+/* ---- call chains with states and wakers ---- */
 
-/* Stores the address of the frame between the call chains. Returns 0 or -ENOMEM. */
-static int find_mark(struct perch_session *session, const struct perch_thread *waker,
-		     uint32_t flags, uint64_t *address)
+/* Makes the frame of a waker. Returns 0 or -ENOMEM. */
+static int make_waker_mark(struct perch_session *session, const struct perch_thread *waker,
+			   uint32_t flags, uint64_t *address)
 {
 	char name[64];
 
@@ -156,16 +156,38 @@ static int find_mark(struct perch_session *session, const struct perch_thread *w
 			 name, address);
 }
 
-/* Adds the frame between the call chains. Returns 1 or -ENOMEM. */
-static int add_mark(struct perch_session *session, struct perch_thread *waker, uint32_t flags,
-		    perch__add_chain *add, uint32_t *number)
+/* Stores the number of the address of a frame. Returns 1 or -ENOMEM. */
+static int add_mark(struct perch_session *session, const struct perch_record *like,
+		    struct perch_thread *thread, uint64_t address, perch__add_chain *add,
+		    uint32_t *number)
 {
-	struct perch_record mark = session->waker;
-	int rc = find_mark(session, waker, flags, &mark.sample.ip);
+	struct perch_record mark = *like;
 
 	mark.misc = PERCH_MISC_KERNEL;
+	mark.sample.ip = address;
 	mark.sample.callchain.nr = 0;
-	return rc ? rc : add(session->addresses, waker, &mark, number, 1);
+	return add(session->addresses, thread, &mark, number, 1);
+}
+
+int perch__join_state(struct perch_session *session, const struct perch_record *record,
+		      struct perch_thread *thread, perch__add_chain *add, int nr)
+{
+	struct perch_off_cpu off_cpu;
+	uint64_t address;
+	uint32_t mark;
+	char name[64];
+	size_t state;
+
+	if (nr == PERCH_MAX_CALL_CHAIN || !perch_session_off_cpu(session, record, &off_cpu))
+		return nr;
+	state = off_cpu.state < PERCH_OFF_CPU_STATES ? off_cpu.state : PERCH_OFF_CPU_UNKNOWN;
+	snprintf(name, sizeof(name), "[%s]", perch_off_cpu_state_name((uint32_t)state));
+	if (make_mark(session, record, MARK_STATES + state, name, &address) ||
+	    add_mark(session, record, thread, address, add, &mark) < 0)
+		return -ENOMEM;
+	memmove(session->chain + 1, session->chain, (size_t)nr * sizeof(mark));
+	session->chain[0] = mark;
+	return nr + 1;
 }
 
 /* An interrupt interrupts any thread: only the kernel's part of the chain has to do with it. */
@@ -186,6 +208,7 @@ int perch__join_waker(struct perch_session *session, const struct perch_record *
 	uint32_t chain[PERCH_MAX_CALL_CHAIN], mark;
 	struct perch_off_cpu off_cpu;
 	struct perch_thread *waker;
+	uint64_t address;
 	int added;
 
 	if (most < 1 || !perch__make_waker(session, record, &off_cpu))
@@ -193,7 +216,8 @@ int perch__join_waker(struct perch_session *session, const struct perch_record *
 	waker = perch_processes_thread(session->processes, off_cpu.waker_pid, off_cpu.waker_tid);
 	if (off_cpu.flags & PERCH_OFF_CPU_WOKEN_BY_INTERRUPT)
 		leave_out_interrupted(session);
-	if (!waker || add_mark(session, waker, off_cpu.flags, add, &mark) < 0)
+	if (!waker || make_waker_mark(session, waker, off_cpu.flags, &address) ||
+	    add_mark(session, &session->waker, waker, address, add, &mark) < 0)
 		return -ENOMEM;
 	added = off_cpu.waker_nr
 			? add(session->addresses, waker, &session->waker, chain, (size_t)most)

@@ -175,7 +175,7 @@ bool perch_session_has_calls(const struct perch_session *session,
 }
 
 static inline int resolve_sample(struct perch_session *session, const struct perch_record *record,
-				 perch__add_chain *add, bool join_waker,
+				 perch__add_chain *add, bool join,
 				 struct perch_session_sample *sample, struct perch_error *err)
 {
 	struct perch_thread *thread;
@@ -187,7 +187,9 @@ static inline int resolve_sample(struct perch_session *session, const struct per
 	thread = perch_processes_thread(session->processes, record->sample.pid, record->sample.tid);
 	nr = thread ? add(session->addresses, thread, record, session->chain, PERCH_MAX_CALL_CHAIN)
 		    : -ENOMEM;
-	if (__builtin_expect(join_waker, 0) && nr >= 0)
+	if (__builtin_expect(join, 0) && session->options.off_cpu_states && nr >= 0)
+		nr = perch__join_state(session, record, thread, add, nr);
+	if (__builtin_expect(join, 0) && session->options.wakers && nr >= 0)
 		nr = perch__join_waker(session, record, add, nr);
 	if (nr < 0)
 		return no_chain_memory(err);
@@ -205,7 +207,7 @@ static inline int resolve_sample(struct perch_session *session, const struct per
 int perch_session_resolve(struct perch_session *session, const struct perch_record *record,
 			  struct perch_session_sample *sample, struct perch_error *err)
 {
-	return resolve_sample(session, record, perch_addresses_outer_chain, session->options.wakers,
+	return resolve_sample(session, record, perch_addresses_outer_chain, session->off_cpu,
 			      sample, err);
 }
 
@@ -225,8 +227,8 @@ int perch_session_resolve_waker(struct perch_session *session, const struct perc
 int perch_session_add_chain(struct perch_session *session, const struct perch_record *record,
 			    struct perch_session_sample *sample, struct perch_error *err)
 {
-	return resolve_sample(session, record, perch_addresses_add_chain, session->options.wakers,
-			      sample, err);
+	return resolve_sample(session, record, perch_addresses_add_chain, session->off_cpu, sample,
+			      err);
 }
 
 int perch_session_number_chains(struct perch_session *session, const uint32_t **numbers,

@@ -105,6 +105,10 @@ typedef int perch__add_chain(struct perch_addresses *addresses, struct perch_thr
 /* Gives a sample of perf's off-CPU time the thread, the period and the call chain of its raw data,
  * and a wait without a call chain a frame with the reason. Returns 0 or -ENOMEM. */
 int perch__use_off_cpu(struct perch_session *session, struct perch_record *record);
+/* Adds a frame with the state above the call chain of a sample, whose length is nr. Returns the new
+ * length or -ENOMEM. */
+int perch__join_state(struct perch_session *session, const struct perch_record *record,
+		      struct perch_thread *thread, perch__add_chain *add, int nr);
 /* Makes session->waker of a sample of off-CPU time. Returns false if it has no waker. */
 bool perch__make_waker(struct perch_session *session, const struct perch_record *record,
 		       struct perch_off_cpu *off_cpu);

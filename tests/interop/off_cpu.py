@@ -391,6 +391,10 @@ def check_joined(work, own, samples):
     total = sum(int(line.rpartition(" ")[2]) for line in done.stdout.splitlines())
     check(total == sum(sample["period"] for sample in map(json.loads, samples.splitlines()) if sample["event"] == "offcpu-time"),
           "and the same time", done)
+    states = subprocess.run([PERCH, "export", "-F", "folded", "--states", "-e", "offcpu-time", "-i", os.path.join(work, "wakers.data")],
+                            capture_output=True, text=True, check=False)
+    check(states.returncode == 0 and states.stdout and all(re.search(r";\[[a-z]+\] \d+$", line) for line in states.stdout.splitlines()),
+          "--states: each stack ends with a state", states)
     for line in done.stdout.splitlines():
         thread, mark, waker = line.partition(";[woken by program];")
         if mark and "kernel addresses have no symbols" not in done.stderr:

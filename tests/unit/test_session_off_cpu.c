@@ -190,9 +190,9 @@ static void a_wait_without_a_call_chain_has_a_frame(void **state)
 
 /* ---- wakers ---- */
 
-static struct perch_session *woken_sample(uint32_t flags, bool wakers)
+static struct perch_session *woken_sample(uint32_t flags, bool wakers, bool states)
 {
-	const struct perch_session_options options = { .wakers = wakers };
+	const struct perch_session_options options = { .wakers = wakers, .off_cpu_states = states };
 	struct perch_attr attr = perf_attr;
 	struct built b;
 
@@ -247,7 +247,7 @@ static void is_mark(struct perch_session *session, uint32_t number, const char *
 /* From the outermost function of the waker to its innermost one, then the thread that waited. */
 static void the_chain_of_a_waker_is_above_that_of_the_thread(void **state)
 {
-	struct perch_session *session = woken_sample(0, true);
+	struct perch_session *session = woken_sample(0, true, false);
 	struct perch_session_sample sample;
 	struct perch_record record;
 	const uint32_t *numbers;
@@ -282,7 +282,7 @@ static void the_chain_of_a_waker_is_above_that_of_the_thread(void **state)
 
 static void a_thread_that_was_interrupted_is_no_waker(void **state)
 {
-	struct perch_session *session = woken_sample(PERCH_OFF_CPU_WOKEN_BY_INTERRUPT, true);
+	struct perch_session *session = woken_sample(PERCH_OFF_CPU_WOKEN_BY_INTERRUPT, true, false);
 	struct perch_session_sample sample;
 
 	(void)state;
@@ -295,13 +295,30 @@ static void a_thread_that_was_interrupted_is_no_waker(void **state)
 
 static void wakers_are_joined_only_if_asked_for(void **state)
 {
-	struct perch_session *session = woken_sample(0, false);
+	struct perch_session *session = woken_sample(0, false, false);
 	struct perch_session_sample sample;
 
 	(void)state;
 	assert_int_equal(perch_session_next_sample(session, &sample, NULL), 1);
 	assert_int_equal(sample.nr, 1);
 	perch_session_close(session);
+}
+
+/* The state is between the call chains. */
+static void a_state_is_a_frame(void **state)
+{
+	struct perch_session_sample sample;
+
+	(void)state;
+	for (int wakers = 0; wakers < 2; wakers++) {
+		struct perch_session *session = woken_sample(0, wakers, true);
+
+		assert_int_equal(perch_session_next_sample(session, &sample, NULL), 1);
+		assert_int_equal(sample.nr, wakers ? 7 : 2);
+		is_mark(session, sample.chain[sample.nr - 2], "[sleeping]");
+		assert_int_equal(offset_of(session, sample.chain[sample.nr - 1]), KERNEL);
+		perch_session_close(session);
+	}
 }
 
 int main(void)
@@ -314,6 +331,7 @@ int main(void)
 		cmocka_unit_test(the_chain_of_a_waker_is_above_that_of_the_thread),
 		cmocka_unit_test(a_thread_that_was_interrupted_is_no_waker),
 		cmocka_unit_test(wakers_are_joined_only_if_asked_for),
+		cmocka_unit_test(a_state_is_a_frame),
 	};
 
 	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);

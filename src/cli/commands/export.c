@@ -107,7 +107,7 @@ static const struct cli_option options[] = {
 	CLI_ROW(.table = cli_function_options, .at = AT(filter)),
 	CLI_ROW(.table = cli_max_stack_option, .at = AT(filter)),
 	CLI_ROW(.table = cli_ignore_callees_option, .at = AT(input.options.ignore_callees)),
-	CLI_ROW(.table = cli_wakers_option, .at = AT(input)),
+	CLI_ROW(.table = cli_off_cpu_options, .at = AT(input)),
 	CLI_ROW(.table = cli_symbol_options, .at = AT(input)),
 	CLI_ROW(.table = cli_input_verbose_option, .at = AT(input)),
 	CLI_ROW(.table = cli_inline_option, .at = AT(no_inline)),

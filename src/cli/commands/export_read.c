@@ -47,6 +47,7 @@ int cli_export_open(struct cli_input *input, struct cli_filter *filter)
 	int status;
 
 	input->options.wakers = input->wakers;
+	input->options.off_cpu_states = input->states;
 	cli_filter_exclude_other(filter, filter->options.parent);
 	status = cli_input_open(input);
 	if (!status && input->options.ignore_callees)

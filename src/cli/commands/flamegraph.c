@@ -157,6 +157,8 @@ static void put_function_options(FILE *out, const struct flamegraph_source *sour
 		fprintf(out, " --max-stack %" PRIu64, filter->max_stack);
 	if (source->input.options.ignore_callees)
 		fprintf(out, " --ignore-callees %s", source->input.options.ignore_callees);
+	if (source->input.states)
+		fputs(" --states", out);
 	if (source->input.wakers)
 		fputs(" --wakers", out);
 }
@@ -232,9 +234,9 @@ static int set_text(struct flamegraph_source *new, const char *text)
 		new->input.path = text;
 		new->is_text = !is_recording(text);
 	}
-	if (new->is_text &&
-	    (cli_filter_is_given(&new->filter) || new->filter.exclude_other ||
-	     new->filter.max_stack || new->input.options.ignore_callees || new->input.wakers))
+	if (new->is_text && (cli_filter_is_given(&new->filter) || new->filter.exclude_other ||
+			     new->filter.max_stack || new->input.options.ignore_callees ||
+			     new->input.wakers || new->input.states))
 		return cli_usage_error(COMMAND, "options that select samples need a recording; "
 						"name it with -i");
 	return 0;
@@ -271,7 +273,7 @@ static const struct cli_option options[] = {
 	CLI_ROW(.table = cli_function_options, .at = AT(new.filter)),
 	CLI_ROW(.table = cli_max_stack_option, .at = AT(new.filter)),
 	CLI_ROW(.table = cli_ignore_callees_option, .at = AT(new.input.options.ignore_callees)),
-	CLI_ROW(.table = cli_wakers_option, .at = AT(new.input)),
+	CLI_ROW(.table = cli_off_cpu_options, .at = AT(new.input)),
 	CLI_ROW(.table = cli_symbol_options, .at = AT(new.input)),
 	CLI_ROW(.table = cli_inline_option, .at = AT(no_inline)),
 	{ 0 },

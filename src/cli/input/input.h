@@ -18,6 +18,7 @@ struct cli_input {
 	bool force;	     /* of -f */
 	bool no_debuginfod;
 	bool wakers;	 /* of --wakers */
+	bool states;	 /* of --states */
 	bool any_wakers; /* a sample that was selected has one */
 	int verbose;	 /* of -v: lists the files that are unverified */
 	struct perch_session_options options;

@@ -210,10 +210,11 @@ size_t perch__off_cpu_make_switch(const struct off_cpu_layout *layout, const uin
 	const size_t fixed_size = chain_offset(layout), size = fixed_size + WORD + nr * WORD;
 	const struct perch_record_header header = { PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL, 0 };
 	const uint64_t entries = nr;
-	char *at = to + fixed_size;
+	char *at;
 
 	if (!to)
 		return size;
+	at = to + fixed_size;
 	memset(to, 0, fixed_size);
 	memcpy(to, &header, sizeof(header));
 	if (nr > 1)
