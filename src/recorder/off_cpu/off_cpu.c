@@ -309,24 +309,6 @@ static uint64_t count_lost(struct recorder_off_cpu *off_cpu)
 
 /* ---- rounds ---- */
 
-bool perch__off_cpu_read_status(const struct perch_machine *machine, uint32_t tid, uint32_t *pid,
-				char *letter)
-{
-	const char *state, *process;
-	char path[64], text[2048];
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", tid);
-	if (perch_machine_read(machine, path, text, sizeof(text)) < 0)
-		return false;
-	state = strstr(text, "\nState:\t");
-	process = strstr(text, "\nTgid:\t");
-	if (!state || !process)
-		return false;
-	*letter = state[sizeof("\nState:\t") - 1];
-	*pid = (uint32_t)strtoul(process + sizeof("\nTgid:\t") - 1, NULL, 10);
-	return true;
-}
-
 static void add_waiting(struct recorder_off_cpu *off_cpu, uint32_t tid, uint64_t end)
 {
 	uint32_t pid;

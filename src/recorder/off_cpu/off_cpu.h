@@ -231,13 +231,13 @@ int perch__off_cpu_open(struct recorder_off_cpu **off_cpu, const struct perch_at
 void perch__off_cpu_finish(struct recorder_off_cpu *off_cpu, uint64_t end);
 /* Reads one round. Returns the samples that were finished, valid until the next call. */
 struct iovec perch__off_cpu_read(struct recorder_off_cpu *off_cpu, uint64_t *nr_samples);
-/* Reads the process and the state of a thread, as its letter. Returns false if it has ended. */
-bool perch__off_cpu_read_status(const struct perch_machine *machine, uint32_t tid, uint32_t *pid,
-				char *letter);
 void perch__off_cpu_close(struct recorder_off_cpu *off_cpu);
 
 /* ---- waits.c ---- */
 
+/* Reads the process and the state of a thread, as its letter. Returns false if it has ended. */
+bool perch__off_cpu_read_status(const struct perch_machine *machine, uint32_t tid, uint32_t *pid,
+				char *letter);
 /* Finds out where the targets wait that do not run, before the events are enabled. */
 void perch__off_cpu_read_waits(struct recorder_off_cpu *off_cpu);
 
