@@ -171,8 +171,9 @@ static void read_file(struct recorder_ids *ids, struct recorder_file_id *file,
 	close(fd);
 }
 
-/* True if the file at the path is the one that was read, and was written since. */
-static bool was_written(const struct recorder_file_id *file, const char *path)
+/* Returns whether the file at the path is the one that was read, and whether it was written since,
+ * in *written. */
+static bool is_same_file(const struct recorder_file_id *file, const char *path, bool *written)
 {
 	struct recorder_file_version version;
 	struct stat status;
@@ -180,19 +181,22 @@ static bool was_written(const struct recorder_file_id *file, const char *path)
 	if (stat(path, &status))
 		return false;
 	version = version_of(&status);
-	return version.device == file->version.device && version.inode == file->version.inode &&
-	       memcmp(&version, &file->version, sizeof(version));
+	*written = memcmp(&version, &file->version, sizeof(version)) != 0;
+	return version.device == file->version.device && version.inode == file->version.inode;
 }
 
+/* The directory of a process is slow to find, and needed only for files of containers. */
 static bool is_outdated(const struct recorder_file_id *file, const struct perch_mmap_record *mmap)
 {
 	char path[PATH_MAX + 32];
-	int length = snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root%s", mmap->pid,
-			      mmap->filename.text);
+	bool written;
+	int length;
 
-	if (length >= (int)sizeof(path))
-		return false;
-	return was_written(file, path) || was_written(file, mmap->filename.text);
+	if (is_same_file(file, mmap->filename.text, &written))
+		return written;
+	length = snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root%s", mmap->pid,
+			  mmap->filename.text);
+	return length < (int)sizeof(path) && is_same_file(file, path, &written) && written;
 }
 
 /* ---- all ---- */
