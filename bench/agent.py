@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Compares recorders of all CPUs, as an agent runs them: agent.py [BUILD].
 
-perch and perf record all CPUs at 4000 Hz with call chains, with a busy program on each CPU. The best
-round of each is the result, the peak memory that of the last one. Then one thread of record --threads
-writes system calls of all CPUs as fast as they are made."""
+perch and perf record all CPUs at 4000 Hz with call chains, with a busy program on each CPU. The
+best round of each is the result. Then one thread of record --threads writes system calls of all
+CPUs as fast as they are made."""
 import os
 import re
 import subprocess
@@ -64,19 +64,20 @@ def compare_all_cpus(perch, perfs, directory):
         print(f"record -a -g, 4000 Hz, {SECONDS} s: perch {1000 * cpu:.0f} ms of CPU time,"
               f" {memory} kB; {name} {1000 * other_cpu:.0f} ms, {other_memory} kB: perch/{name} CPU"
               f" {compare.describe_ratio(cpu / other_cpu, CPU_TARGET)}, peak memory"
-              f" {compare.describe_ratio(memory / max(other_memory, 1), MEMORY_TARGET)}", flush=True)
+              f" {compare.describe_ratio(memory / max(other_memory, 1), MEMORY_TARGET)}",
+              flush=True)
 
 
 def measure_thread(perch, perf, directory):
     """The calls are those of perf bench, whose number is known."""
     cpus = f"0-{os.cpu_count() - 1}"
     # the CPU time of the program is not that of the recorder
-    program = (f"for i in $(seq {os.cpu_count()}); do {perf} bench syscall basic -l {CALLS} & done;"
-               " wait; times > times")
+    program = (f"for i in $(seq {os.cpu_count()}); do {perf} bench syscall basic -l {CALLS} &"
+               " done; wait; times > times")
     start = time.perf_counter()
     cpu, _, messages = record([perch, "record", "-N", f"--threads={cpus}/{cpus}", "-e",
-                               "raw_syscalls:sys_enter", "-c", "1", "-m", "8M", "-o", "threads", "--",
-                               "sh", "-c", program], directory)
+                               "raw_syscalls:sys_enter", "-c", "1", "-m", "8M", "-o", "threads",
+                               "--", "sh", "-c", program], directory)
     seconds = time.perf_counter() - start
     samples = int(re.search(r"\((\d+) samples\)", messages)[1])
     lost = sum(map(int, re.findall(r"(\d+) records were lost", messages)))
@@ -99,7 +100,7 @@ def main():
         if os.access("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id", os.R_OK):
             measure_thread(perch, perf, directory)
         else:
-            print("record --threads, one thread: the tracepoint of system calls cannot be recorded here")
+            print("record --threads, one thread: the tracepoint of system calls cannot be recorded")
 
 
 if __name__ == "__main__":
