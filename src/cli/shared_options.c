@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "color.h"
+#include "terminal/color.h"
 #include "event_options.h"
 #include "input/filter_options.h"
 #include "input/input.h"

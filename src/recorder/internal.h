@@ -10,16 +10,16 @@
  *	  features.c	  the sections after the data of a file
  *	    build_ids.c	    the section BUILD_ID
  *	    tracing.c	    the section TRACING_DATA
- *	    cost.c	    what samples and the recorder cost
- *	      cost_cache.c      the cost of a sample, for the next recording
+ *	    cost/cost.c	    what samples and the recorder cost
+ *	      cost/cost_cache.c	      the cost of a sample, for the next recording
  *	--- independent of struct perch_recorder ---
  *	workers.c	threads that read rings
  *	thread_cpus.c	which thread reads the rings of which CPUs
  *	snapshot.c	copies of the rings -> the file (overwrite)
  *	rings.c		the rings -> the file, one round
  *	descendants/descendants.c	which records are of the processes that are recorded
+ *	off_cpu/waits.c			where threads waited before
  *	off_cpu/off_cpu.c		  off-CPU time: its own rings
- *	  off_cpu/waits.c		  where threads waited before
  *	  off_cpu/intervals.c		  context switches -> intervals
  *	    off_cpu/off_cpu_sample.c	    intervals -> samples
  *	lost.c		numbers of lost records

@@ -8,7 +8,7 @@
 
 #include "annotate.h"
 #include "browser/screen.h"
-#include "color.h"
+#include "terminal/color.h"
 #include "options.h"
 #include "shared_options.h"
 #include "terminal/pager.h"

@@ -6,7 +6,7 @@
 
 #include "annotate.h"
 #include "base/text_stream.h"
-#include "color.h"
+#include "terminal/color.h"
 #include "options.h"
 
 enum { BYTES_WIDTH = 24 }; /* of --asm-raw: 7 bytes and 3 spaces */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/edit_distance.h"
-#include "color.h"
+#include "terminal/color.h"
 #include "options.h"
 #include "terminal/pager.h"
 #include "report.h"

@@ -2,7 +2,7 @@
 /* What the table, its call graphs and JSON have in common. */
 #include <inttypes.h>
 
-#include "color.h"
+#include "terminal/color.h"
 #include "options.h"
 #include "report.h"
 

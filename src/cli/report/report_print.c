@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "color.h"
+#include "terminal/color.h"
 #include "options.h"
 #include "terminal/pager.h"
 #include "report_group.h"

@@ -10,6 +10,7 @@
  *
  *	block.c			requests to disks
  *	kmem.c			memory of the kernel
+ *	  kmem_pages.c		  its pages
  *	kwork.c			interrupts and work in the kernel
  *	lock.c			waits for locks
  *	  lock_waits.c		  begins and ends of waits

@@ -11,7 +11,7 @@
 #include "base/files/io.h"
 #include "base/files/user_cache.h"
 #include "base/nr.h"
-#include "internal.h"
+#include "recorder/internal.h"
 
 #define FILE_NAME "sample-cost"
 #define MOST_NS	  100000000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Colors of text output, which --stdio-color selects. */
-#ifndef PERCH_CLI_COLOR_H
-#define PERCH_CLI_COLOR_H
+#ifndef PERCH_CLI_TERMINAL_COLOR_H
+#define PERCH_CLI_TERMINAL_COLOR_H
 
 #include <stdbool.h>
 #include <stdio.h>

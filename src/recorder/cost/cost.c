@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "recorder/descendants/descendants.h"
-#include "internal.h"
+#include "recorder/internal.h"
 
 #define MEASURED_ABOVE 1000   /* samples per second: below, not even 100 us each are a tenth */
 #define MOST_RATE      100000 /* the kernel sets no timer to less than 10 us */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <unistd.h>
 
-#include "color.h"
+#include "terminal/color.h"
 #include "terminal/pager.h"
 
 int cli_set_color(const struct cli_given *given)
