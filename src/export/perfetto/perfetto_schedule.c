@@ -110,7 +110,7 @@ static int64_t state_of(const struct schedule_run *run)
 	if (run->next_state == PERCH_TIMELINE_PREEMPTED)
 		return run->involuntary ? STATE_PREEMPTED : 0;
 	if (run->next_state == PERCH_TIMELINE_WOKEN)
-		return 1; /* it was woken on its way off the CPU */
+		return 0; /* it was woken on its way off the CPU, and is runnable */
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
 		if (bits[i].letter == run->letter)
 			return bits[i].bit;
