@@ -199,6 +199,20 @@ static int put_named_type(const struct perch_variable *variable, const char *typ
 	return 0;
 }
 
+/* A register, which needs no debug information: "%di:s32". */
+static int put_register(const char *text, const char *type, char fetch[FETCH_BYTES],
+			struct perch_error *err)
+{
+	const struct perch_variable variable = { .value = PERCH_VALUE_UNSIGNED };
+
+	*fetch = '\0';
+	if (!text[1] || text[1 + strspn(text + 1, "abcdefghijklmnopqrstuvwxyz0123456789_")])
+		return perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX,
+				       "expected a register after '%%', as in %%di");
+	put_text(fetch, FETCH_BYTES, "%s", text);
+	return put_named_type(&variable, type ? type : "u64", fetch, err);
+}
+
 /* ---- names ---- */
 
 static bool is_used(const struct argument_list *list, const char *name)
@@ -240,6 +254,8 @@ static int put_value(struct argument_list *list, const char *text, const char *t
 	struct perch_variable variable;
 	int rc;
 
+	if (*text == '%')
+		return put_register(text, type, fetch, err);
 	if (site->returns != !strncmp(text + strspn(text, "*"), "$retval", 7))
 		return perch_error_set(
 			err, EINVAL, PERCH_ERROR_CONFLICT,

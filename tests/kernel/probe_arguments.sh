@@ -98,6 +98,27 @@ report $? "perch list -x: USDT probes with arguments"
 ! "$perch" list -x "$target" nix > out 2>&1 && grep -q 'matches$' out
 report $? "perch list -x: no match"
 
+# ---- perch trace -u ----
+# Prints calls and lost calls of a function of the table.
+joined() {		# function
+	awk -v name=":$1" '$8 ~ name"$" { print $1, $7 }' out
+}
+
+program=$target-plain
+"$perch" trace -u "$program:[fio]*" -- "$program" > out 2>&1
+[ "$(joined fib), $(joined outer), $(joined inner)" = "15 0, 3 2, 3 2" ]
+report $? "calls of functions: recursive, and left by longjmp"
+"$perch" trace -v -u "$program:work(count,\$retval)" -- "$program" > out 2>&1
+sed -n 's/^.* work(\(.*\)) \(.*\) <.*us>$/\1 \2/p' out > got
+printf 'count=%d retval=%d\n' -1 1099511627771 0 1099511627773 1 1099511627775 | diff - got > diff_out
+report $? "each call with arguments and result"
+"$perch" trace -u "$program:work" -- sh -c "$program > /dev/null; exit 3" > out 2>&1
+[ $? -eq 3 ] && [ "$(joined work)" = "3 0" ]
+report $? "the exit status is that of the program, and children are traced"
+"$perch" trace -u "$program:nix" -- "$program" > out 2>&1
+[ $? -ne 0 ] && grep -q "no function 'nix'" out
+report $? "no such function"
+
 "$perch" stat -e "usdt:$target:shop:sold" -- "$target" > out 2>&1 && grep -q ' 3 .*usdt:' out
 report $? "a USDT probe with arguments is counted"
 [ ! -d /sys/kernel/tracing/events/perch ] ||

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A program with functions and a USDT probe, whose arguments probe_arguments.sh reads. */
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -51,6 +52,29 @@ __attribute__((noinline)) long work(int count, const char *name, struct item *it
 	return twice + small + (long)large + 0 * calls;
 }
 
+/* For perch trace -u: recursive calls, and calls that longjmp(3) leaves. */
+int fib(int n);
+int outer(int n);
+int inner(int n);
+static jmp_buf before;
+
+__attribute__((noinline)) int fib(int n)
+{
+	return n < 2 ? n : fib(n - 1) + fib(n - 2);
+}
+
+__attribute__((noinline)) int inner(int n)
+{
+	if (n > 2)
+		longjmp(before, 1);
+	return n + calls;
+}
+
+__attribute__((noinline)) int outer(int n)
+{
+	return inner(n) + 1;
+}
+
 int main(void)
 {
 	struct item last = { 22, "last", NULL, 1, 2, { 0 } };
@@ -59,5 +83,10 @@ int main(void)
 	for (int i = 0; i < 3; i++)
 		if (work(i - 1, "name of a thing", &first, -3, 1ull << 40) == 0)
 			return 1;
+	if (fib(5) != 5)
+		return 1;
+	for (volatile int i = 0; i < 5; i++)
+		if (!setjmp(before))
+			outer(i);
 	return 0;
 }

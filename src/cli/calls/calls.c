@@ -7,6 +7,7 @@
 
 #include "attr_print.h"
 #include "calls.h"
+#include "functions/functions.h"
 #include "program/seccomp_kill.h"
 
 /* perch trace record is perch record of the events. */
@@ -68,6 +69,8 @@ int perch_cmd_trace(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "record"))
 		return record_calls(argc, argv);
+	if (functions_wanted(argc, argv))
+		return functions_run(argc, argv);
 	calls = calloc(1, sizeof(*calls));
 	if (!calls)
 		return cli_no_memory(CALLS_COMMAND);

@@ -37,6 +37,15 @@ static int set_pages(const struct cli_given *given)
 	return record_set_pages(&record);
 }
 
+/* functions.h takes a probe before the options are parsed. */
+static int refuse_probe(const struct cli_given *given)
+{
+	return cli_usage_error(
+		CALLS_COMMAND,
+		"--uprobe %s: expected FILE:FUNCTION, as libc:malloc, before PROGRAM",
+		given->text ? given->text : "");
+}
+
 static int set_input(const struct cli_given *given)
 {
 	struct calls *calls = given->state;
@@ -93,6 +102,8 @@ static const struct cli_option options[] = {
 		.help = "size of the ring of each CPU (8M as root, else 512K)"),
 	CLI_ROW(.name = "no-inherit", .set = set_no_inherit,
 		.help = "no child processes and new threads"),
+	CLI_ROW(.name = "uprobe", .argument = "PROBE", .set = refuse_probe,
+		.help = "how long calls of functions take: -u FILE:FUNCTION; -v prints each call"),
 	CLI_ROW(.letter = 'v', .name = "verbose", SETS(record.verbose),
 		.help = "print more; twice: each attr and perf_event_open call"),
 	CLI_ROW(.table = cli_target_options, .at = AT(record.target)),

@@ -344,8 +344,8 @@ static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmu
 {
 	for (size_t i = 0; i < probe->matches.nr; i++) {
 		const struct perch__probe_match *match = &probe->matches.match[i];
-		const struct perch__usdt_site site = { .offset = match->offset,
-						       .counter = probe->counter };
+		const struct perch__usdt_site site = { match->offset, probe->counter,
+						       match->arguments, match->unread };
 		struct perch_event *event = &parser->events->event[first];
 		int rc = i ? perch__add_event(parser, &event) : 0;
 

@@ -11,6 +11,7 @@
 struct perch__probe_match {
 	char *name; /* demangled */
 	uint64_t offset;
+	char *arguments, *unread; /* members of struct perch_event, or NULL */
 };
 struct perch__probe_matches {
 	size_t nr;

@@ -51,7 +51,7 @@ static int add_match(struct glob_search *search, const char *name, uint64_t offs
 		free(copy);
 		return -ENOMEM;
 	}
-	*match = (struct perch__probe_match){ copy, offset };
+	*match = (struct perch__probe_match){ .name = copy, .offset = offset };
 	return 0;
 }
 
@@ -133,8 +133,11 @@ int perch__elf_match_functions(const struct perch__elf *elf, const struct perch_
 
 void perch__clear_matches(struct perch__probe_matches *matches)
 {
-	for (size_t i = 0; i < matches->nr; i++)
+	for (size_t i = 0; i < matches->nr; i++) {
 		free(matches->match[i].name);
+		free(matches->match[i].arguments);
+		free(matches->match[i].unread);
+	}
 	free(matches->match);
 	*matches = (struct perch__probe_matches){ 0 };
 }

@@ -166,33 +166,12 @@ static int find_demangled(struct perch__parser *parser, const struct perch__prob
 	return -ENOTUNIQ;
 }
 
-/* An exact name comes first: "main.(*T).f" and "main.f[int]" are names in Go. Returns -ENOENT
- * without an error message if no function matches. */
-static int find_matches(struct perch__parser *parser, struct perch__probe_spec *probe,
-			const struct perch__elf *elf)
-{
-	int rc = perch__elf_match_functions(elf, parser->machine, probe->symbol, &probe->matches);
-
-	if (rc)
-		return rc == -ENOENT ? rc : report_tables(parser, probe, rc);
-	if (probe->offset)
-		return perch__parse_error(parser, probe->at_offset, EINVAL, PERCH_ERROR_CONFLICT,
-					  "an offset needs one function, and '%s' is a pattern",
-					  probe->symbol);
-	if (probe->matches.nr <= PERCH__PROBE_MATCHES_MAX)
-		return 0;
-	perch__parse_error(parser, probe->at_symbol, E2BIG, PERCH_ERROR_USAGE,
-			   "'%s' matches %zu functions of '%s'; a pattern may match %d",
-			   probe->symbol, probe->matches.nr, probe->path, PERCH__PROBE_MATCHES_MAX);
-	perch_error_remedy(parser->err, "write a narrower pattern");
-	return -E2BIG;
-}
-
 /* Asks the function of perch_machine_set_probe_finder(). */
 static int ask_finder(struct perch__parser *parser, const struct perch__probe_spec *probe,
-		      struct perch_probe_request request, struct perch__usdt_site *site, size_t *nr)
+		      struct perch_probe_request request, size_t most,
+		      struct perch__usdt_site *site, size_t *nr)
 {
-	struct perch_probe_site *found_site = calloc(PERCH__USDT_SITES_MAX, sizeof(*found_site));
+	struct perch_probe_site *found_site = calloc(most, sizeof(*found_site));
 	int found;
 
 	if (!found_site)
@@ -216,6 +195,52 @@ static int ask_finder(struct perch__parser *parser, const struct perch__probe_sp
 	else if (parser->err)
 		parser->err->column = (int)probe->at_symbol;
 	return found < 0 ? found : 0;
+}
+
+/* Finds the arguments of each match. */
+static int find_match_arguments(struct perch__parser *parser, struct perch__probe_spec *probe)
+{
+	struct perch__usdt_site site;
+	size_t nr;
+	int rc = 0;
+
+	for (size_t i = 0; i < probe->matches.nr && probe->arguments[0] && !rc; i++) {
+		struct perch__probe_match *match = &probe->matches.match[i];
+
+		rc = ask_finder(parser, probe,
+				(struct perch_probe_request){ .offset = match->offset }, 1, &site,
+				&nr);
+		if (rc) {
+			perch_error_prefix(parser->err, "function '%s': ", match->name);
+			continue;
+		}
+		match->offset = site.offset;
+		match->arguments = site.arguments;
+		match->unread = site.unread;
+	}
+	return rc;
+}
+
+/* An exact name comes first: "main.(*T).f" and "main.f[int]" are names in Go. Returns -ENOENT
+ * without an error message if no function matches. */
+static int find_matches(struct perch__parser *parser, struct perch__probe_spec *probe,
+			const struct perch__elf *elf)
+{
+	int rc = perch__elf_match_functions(elf, parser->machine, probe->symbol, &probe->matches);
+
+	if (rc)
+		return rc == -ENOENT ? rc : report_tables(parser, probe, rc);
+	if (probe->offset)
+		return perch__parse_error(parser, probe->at_offset, EINVAL, PERCH_ERROR_CONFLICT,
+					  "an offset needs one function, and '%s' is a pattern",
+					  probe->symbol);
+	if (probe->matches.nr <= PERCH__PROBE_MATCHES_MAX)
+		return find_match_arguments(parser, probe);
+	perch__parse_error(parser, probe->at_symbol, E2BIG, PERCH_ERROR_USAGE,
+			   "'%s' matches %zu functions of '%s'; a pattern may match %d",
+			   probe->symbol, probe->matches.nr, probe->path, PERCH__PROBE_MATCHES_MAX);
+	perch_error_remedy(parser->err, "write a narrower pattern");
+	return -E2BIG;
 }
 
 /* Takes the parentheses at the end of a name as arguments. Returns false if there are none. */
@@ -292,9 +317,9 @@ static int find_function_site(struct perch__parser *parser, struct perch__probe_
 	}
 	if (rc == -ENOTUNIQ)
 		return rc;
-	if (rc == -ENOENT && perch__is_glob(probe->symbol) && !probe->arguments[0]) {
+	if (rc == -ENOENT && perch__is_glob(probe->symbol)) {
 		rc = find_matches(parser, probe, elf);
-		if (rc != -ENOENT)
+		if (rc != -ENOENT || probe->matches.nr)
 			return rc;
 	}
 	if (rc == -ENOENT && find_in_debug_file(parser, probe, &function))
@@ -313,7 +338,7 @@ static int find_function_site(struct perch__parser *parser, struct perch__probe_
 	rc = perch__check_function_offset(parser, probe, elf, &function);
 	if (rc || !probe->arguments[0])
 		return rc;
-	return ask_finder(parser, probe, (struct perch_probe_request){ .offset = site->offset },
+	return ask_finder(parser, probe, (struct perch_probe_request){ .offset = site->offset }, 1,
 			  site, &nr);
 }
 
@@ -391,7 +416,7 @@ int perch__find_probe_sites(struct perch__parser *parser, struct perch__probe_sp
 		rc = ask_finder(parser, probe,
 				(struct perch_probe_request){ .source = probe->symbol,
 							      .line = probe->line },
-				site, nr);
+				PERCH__USDT_SITES_MAX, site, nr);
 	else if (!probe->numbered)
 		rc = find_function_site(parser, probe, &elf, &site[0]);
 	if (!rc && probe->at_counter)

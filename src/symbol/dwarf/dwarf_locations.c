@@ -263,11 +263,12 @@ static void set_constant(struct dwarf_location *location, uint64_t word)
 
 static bool read_constant(struct cursor *expression, unsigned op, uint64_t *word)
 {
-	const unsigned size = 1u << (op - DW_OP_const1u) / 2;
+	unsigned size;
 
 	if (op >= DW_OP_lit0 && op <= DW_OP_lit31) {
 		*word = op - DW_OP_lit0;
 	} else if (op >= DW_OP_const1u && op <= DW_OP_const8s) {
+		size = 1u << (op - DW_OP_const1u) / 2;
 		*word = perch__read(expression, size);
 		if ((op - DW_OP_const1u) % 2 && size < 8 && *word >> (8 * size - 1))
 			*word |= UINT64_MAX << 8 * size;
