@@ -9,9 +9,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import cases
 import peer
@@ -211,7 +213,7 @@ def check_user_locks(work):
 def kwork_rows(text):
     """The rows of perf kwork: name, CPU, time, count and maximum."""
     found = re.findall(r"^\s*(\S.*?)\s*\|\s*(\d+) \|\s*([\d.]+) ms \|\s*(\d+) \|\s*([\d.]+) ms \|", text, re.M)
-    return sorted((name, int(cpu), int(count), float(time), float(most)) for name, cpu, time, count, most in found)
+    return sorted((name, int(cpu), int(count), float(spent), float(most)) for name, cpu, spent, count, most in found)
 
 
 def other_kwork(ours, theirs):
@@ -312,19 +314,19 @@ def check_block(work):
         if not match or match[5] not in kinds or match[8] == "0":
             continue
         key = (match[4], match[5], match[7])
-        time = int(match[1]) * 10**9 + int(match[2])
+        now = int(match[1]) * 10**9 + int(match[2])
         if match[3] == "issue":
-            started[key] = (time, int(match[6]), int(match[8]))
+            started[key] = (now, int(match[6]), int(match[8]))
         elif key in started and started[key][2] == int(match[8]):
             begin, size, _ = started.pop(key)
-            expected.setdefault(kinds[match[5]], []).append((time - begin, size))
+            expected.setdefault(kinds[match[5]], []).append((now - begin, size))
     found = {row["kind"]: row for row in rows(work, "block", "-i", "block.data")}
     if not expected:
         print("ok - perch block # skip no disk had requests here")
         return
     for kind, requests in expected.items():
         row = found.get(kind, {"count": 0, "bytes": 0, "total": 0, "max": 0, "p50": 0})
-        times = sorted(time for time, _ in requests)
+        times = sorted(spent for spent, _ in requests)
         check(row["count"] >= len(requests) and row["bytes"] >= sum(size for _, size in requests) and row["total"] >= sum(times),
               f"{kind}: count, bytes and latency of {len(requests)} requests", str(row), str(len(requests)))
         if row["count"] == len(requests):
@@ -354,21 +356,41 @@ def check_losses(work):
         stamp = fields if record["type"] == "SAMPLE" else fields.get("sample_id", {})
         if not int(stamp.get("time", 0)) or "cpu" not in stamp:
             continue # of what was there before the recording
-        time, cpu = int(stamp["time"]), stamp["cpu"]
+        now, cpu = int(stamp["time"]), stamp["cpu"]
         if record["type"] == "LOST":
-            losses.append((last.get(cpu, 0), time))
-        last[cpu] = time
+            losses.append((last.get(cpu, 0), now))
+        last[cpu] = now
         if record["type"] == "SAMPLE" and record["event"].startswith("lock:"):
             key = (fields["tid"], fields["tid"] or cpu, record["tracepoint"]["lock_addr"]["value"])
             if "begin" in record["event"]:
-                begun.setdefault(key, time)
+                begun.setdefault(key, now)
             elif key in begun:
-                waits.append((begun.pop(key), time))
+                waits.append((begun.pop(key), now))
     doubtful = [wait for wait in waits if any(start <= wait[1] and end >= wait[0] for start, end in losses)]
     check(losses and len(doubtful) == apart, f"of {len(waits)} waits {apart} are around {len(losses)} losses", str(len(doubtful)), str(losses))
     total = sum(end - start for start, end in waits) - sum(end - start for start, end in doubtful)
     check(total == sum(row["wait_total"] for row in own), "the others are added up", str(total))
     check(sum(end - start for start, end in doubtful) == sum(row["uncertain_ns"] for row in own), "and they are, too")
+
+
+def check_signals(work):
+    """A signal ends the recording of -a: SIGINT with the table, SIGTERM without; nothing stays behind."""
+    directory = os.path.join(work, "temporary")
+    os.makedirs(directory, exist_ok=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = subprocess.Popen([PERCH, "kwork", "report", "-a"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                                   env={**os.environ, "TMPDIR": directory})
+        end = time.monotonic() + limit(30)
+        while not any("perf.data" in files for _, _, files in os.walk(directory)) and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.2)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=limit(60))
+        if number == signal.SIGINT:
+            check(process.returncode == 0 and out.startswith("Kwork Name"), "SIGINT ends a recording, and the table follows", str(process.returncode), out, err)
+        else:
+            check(process.returncode == -number and not out, "SIGTERM ends all", str(process.returncode), out, err)
+        check(not os.listdir(directory), "no file stays behind", str(os.listdir(directory)))
 
 
 def check_usage(work):
@@ -391,7 +413,7 @@ def main():
             return int(cases.failed) or 77
         for name, function in (("lock:contention_begin", check_lock), ("lock:contention_begin", check_losses),
                                ("lock:contention_begin", check_lock_functions), ("lock:contention_begin", check_lock_names),
-                               ("syscalls:sys_enter_futex", check_user_locks), ("irq:softirq_entry", check_kwork),
+                               ("syscalls:sys_enter_futex", check_user_locks), ("irq:softirq_entry", check_kwork), ("irq:softirq_entry", check_signals),
                                ("kmem:kmalloc", check_kmem), ("block:block_rq_issue", check_block)):
             if not has_event(name) or not shutil.which("cc"):
                 print(f"ok - {function.__name__} # skip this kernel lacks {name}, or there is no compiler")

@@ -111,14 +111,14 @@ static const struct tables_column address_columns[] = {
 	TIMES,
 	TYPE_COLUMN,
 	ADDRESS_COLUMN,
-	{ "pid", "pid", TABLES_COUNT, true, TABLES_AT(number[LOCK_PID]) },
+	{ "pid", "pid", TABLES_ID, true, TABLES_AT(number[LOCK_PID]) },
 	{ "symbol", "symbol", TABLES_TEXT, .text = put_symbol },
 	{ 0 },
 };
 
 static const struct tables_column thread_columns[] = {
 	TIMES,
-	{ "pid", "pid", TABLES_COUNT, true, TABLES_AT(number[LOCK_TID]) },
+	{ "pid", "pid", TABLES_ID, true, TABLES_AT(number[LOCK_TID]) },
 	{ "comm", "comm", TABLES_TEXT, .text = tables_name },
 	{ 0 },
 };
@@ -126,7 +126,7 @@ static const struct tables_column thread_columns[] = {
 static const struct tables_column owner_columns[] = {
 	TIMES,
 	TYPE_COLUMN,
-	{ "tid", "tid", TABLES_COUNT, true, TABLES_AT(number[LOCK_TID]) },
+	{ "tid", "tid", TABLES_ID, true, TABLES_AT(number[LOCK_TID]) },
 	{ "caller", "woken by", TABLES_TEXT, .text = tables_name },
 	{ 0 },
 };

@@ -83,6 +83,7 @@ struct tables_row {
 enum tables_kind {
 	TABLES_TEXT,
 	TABLES_COUNT,
+	TABLES_ID,	/* of a process or thread; the kernel has -1 for one that has ended */
 	TABLES_NS,	/* "4.30 ms" */
 	TABLES_TIME,	/* "37334.091148": s */
 	TABLES_PERCENT, /* in 1/1000 % */

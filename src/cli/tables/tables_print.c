@@ -80,6 +80,9 @@ static void put_cell(const struct tables *tables, const struct tables_row *row,
 		snprintf(text, TABLES_CELL, "%" PRIu64 ".%03" PRIu64 "%%", number / 1000,
 			 number % 1000);
 		break;
+	case TABLES_ID:
+		snprintf(text, TABLES_CELL, "%" PRId32, (int32_t)number);
+		break;
 	case TABLES_HEX:
 		snprintf(text, TABLES_CELL, "%" PRIx64, number);
 		break;
@@ -296,6 +299,8 @@ static void put_json_cell(struct perch__json_writer *json, const struct tables *
 		perch__json_put_text(json, column->name, text);
 	} else if (column->kind == TABLES_HEX) {
 		perch__json_put_hex(json, column->name, number_of(tables, row, column));
+	} else if (column->kind == TABLES_ID) {
+		perch__json_put_signed(json, column->name, (int32_t)number_of(tables, row, column));
 	} else if (column->kind == TABLES_PERCENT) {
 		put_cell(tables, row, column, text);
 		text[strlen(text) - 1] = 0; /* % */

@@ -117,30 +117,78 @@ static int make_directory(struct tables *tables, char *path, size_t size)
 	return tables->directory ? 0 : cli_no_memory(tables->input.command);
 }
 
+/* For the signal handler: the process that records, and what is to end this one after it. */
+static volatile sig_atomic_t recorder, ended_by;
+
+/* Passes a signal on. A terminal has sent Ctrl-C to both processes. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (number != SIGINT)
+		ended_by = number;
+	if (recorder && (number != SIGINT || info->si_code != SI_KERNEL))
+		kill((pid_t)recorder, number == SIGINT ? SIGINT : SIGTERM);
+}
+
+static const int passed_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
 /* A process of its own records: signals that it blocks, and descriptors, are not those of what
- * follows. Ctrl-C ends the recording, and not this process. */
+ * follows. Ctrl-C ends the recording, and not this process. Returns its wait(2) status, or -1. */
+static int run_recorder(struct tables *tables, const char *path, char **program)
+{
+	struct sigaction pass = { .sa_sigaction = pass_on, .sa_flags = SA_SIGINFO };
+	struct sigaction before[CLI_NR(passed_signals)];
+	sigset_t passed, mask;
+	int wait_status = -1;
+	pid_t child;
+
+	fflush(NULL);
+	sigemptyset(&passed);
+	for (size_t i = 0; i < CLI_NR(passed_signals); i++)
+		sigaddset(&passed, passed_signals[i]);
+	/* they wait until it is known whom they are passed to */
+	sigprocmask(SIG_BLOCK, &passed, &mask);
+	child = fork();
+	if (!child) {
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		exit(record_program(tables, path, program));
+	}
+	recorder = child > 0 ? child : 0;
+	for (size_t i = 0; i < CLI_NR(passed_signals); i++)
+		sigaction(passed_signals[i], &pass, &before[i]);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	while (child > 0 && waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
+		;
+	recorder = 0;
+	for (size_t i = 0; i < CLI_NR(passed_signals); i++)
+		sigaction(passed_signals[i], &before[i], NULL);
+	return child > 0 ? wait_status : -1;
+}
+
+/* Ctrl-C is how a recording of all CPUs ends. */
+static int status_of(int wait_status)
+{
+	if (wait_status >= 0 && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGINT)
+		return 0;
+	if (wait_status < 0 || !WIFEXITED(wait_status))
+		return CLI_EXIT_FAILURE;
+	return WEXITSTATUS(wait_status) == 128 + SIGINT ? 0 : WEXITSTATUS(wait_status);
+}
+
 int tables_record_live(struct tables *tables, char **program)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	static char path[4096];
-	int status = make_directory(tables, path, sizeof(path)), wait_status = 0;
-	pid_t child;
+	int status = make_directory(tables, path, sizeof(path)), wait_status;
 
 	if (status)
 		return status;
-	fflush(NULL);
-	sigaction(SIGINT, &ignore, &before);
-	child = fork();
-	if (!child) {
-		sigaction(SIGINT, &before, NULL);
-		exit(record_program(tables, path, program));
+	wait_status = run_recorder(tables, path, program);
+	if (ended_by) {
+		tables_remove_recording(tables);
+		raise(ended_by);
 	}
-	while (child > 0 && waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
-		;
-	sigaction(SIGINT, &before, NULL);
-	tables->record_status = child > 0 && WIFEXITED(wait_status) ? WEXITSTATUS(wait_status)
-								    : CLI_EXIT_FAILURE;
-	if (child < 0 || access(path, R_OK))
+	tables->record_status = status_of(wait_status);
+	if (wait_status < 0 || access(path, R_OK))
 		return tables->record_status ? tables->record_status : CLI_EXIT_FAILURE;
 	tables->input.path = path;
 	return 0;
