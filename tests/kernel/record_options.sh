@@ -351,9 +351,8 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 		report $? "the code of a stripped file is not known"
 		if command -v objcopy > /dev/null; then
 			objcopy --only-keep-debug inside inside.debug && objcopy --strip-all --add-gnu-debuglink=inside.debug inside linked
-			"$perch" stat -e uprobe:./linked:plain ./linked > out 2>&1
-			[ $? -eq 2 ] && grep -q "linked' is stripped.*Use the offset in the file" out
-			report $? "a function of a debug file is not found"
+			"$perch" stat -x, -e uprobe:./linked:plain ./linked > out 2>&1 && grep -q '^1,,uprobe:./linked:plain,' out
+			report $? "a function that only the debug file has is found"
 			read -r offset address <<- EOF
 				$(readelf -lW linked | awk '$1 == "LOAD" && $0 ~ / R E / { print $2, $3; exit }')
 			EOF

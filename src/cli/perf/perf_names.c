@@ -22,7 +22,7 @@ static const struct {
 	{ "kallsyms", "'grep -w NAME /proc/kallsyms' prints the address of a function" },
 	{ "kvm", "'perch record -e kvm:*' records its tracepoints, 'perch script' prints them" },
 	{ "probe",
-	  "a probe is an event (perch record -e uprobe:libc:malloc), see perch-events(7)" },
+	  "a probe is an event (perch record -e uprobe:libc:malloc), and 'perch list -x libc' lists what can be probed" },
 	{ "test", "'perch doctor' checks what works on this machine" },
 	{ "timechart",
 	  "'perch record -a -c 1 -e sched:sched_switch,sched:sched_waking' and 'perch export --format perfetto' show CPUs and threads by time" },
