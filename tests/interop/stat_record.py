@@ -27,7 +27,7 @@ def run(*words, **options):
 
 def counts(text):
     """(time or group, count, event) of each line."""
-    lines = (re.match(r" *(.*?)(?<!\S)([\d.]+|<not counted>) +(?:msec )? *([a-z]\S*)(?: +#.*)?$", line.rstrip()) for line in text.splitlines())
+    lines = (re.match(r" *(.*?)(?<!\S)([\d.]+|<not counted>|<not supported>) +(?:msec )? *([a-z]\S*)(?: +#.*)?$", line.rstrip()) for line in text.splitlines())
     return [(match[1].split(), match[2], match[3]) for match in lines if match and match[3] != "seconds"]
 
 
@@ -75,6 +75,16 @@ def check_program():
     check([line.split(";")[0] for line in fields] == [one[1] for one in live], "-x", str(fields))
     of_report = subprocess.run([PERCH, "report", "-i", "program"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     check(of_report.stdout == own.stdout and "it has counts and no samples" in of_report.stderr, "perch report prints the same", of_report)
+
+
+def check_unsupported():
+    done = run("record", "-o", "unsupported", "-e", "task-clock:u,stalled-cycles-frontend:u,cycles:u", "--", "true")
+    if "<not supported>" not in done.stderr:
+        print("ok - events that are not supported # skip: all are")
+        return
+    own = counts(run("report", "-i", "unsupported").stdout)
+    check(own == counts(done.stderr) and any(one[1] == "<not supported>" for one in own), "report prints which events were not supported", str(own), done)
+    check_same("with events that are not supported", "unsupported")
 
 
 def check_intervals():
@@ -162,6 +172,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
         check_program()
+        check_unsupported()
         check_intervals()
         check_cpus()
         check_threads()

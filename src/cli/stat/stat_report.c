@@ -335,7 +335,13 @@ static int make_lines(struct reading *reading)
 	for (size_t i = 0; !status && i < stat->nr_lines; i++) {
 		snprintf(stat->line[i].name, sizeof(stat->line[i].name), "%s",
 			 stat->line[i].event->name);
-		stat->line[i].supported = true;
+	}
+	/* as in perf, an event without a record was not supported */
+	for (size_t i = 0; !status && i < reading->nr_cells; i++) {
+		struct stat_line *line = &stat->line[reading->cell[i].event];
+
+		if (reading->cell[i].seen)
+			line->supported = stat->line[line->merged_into].supported = true;
 	}
 	return status;
 }
