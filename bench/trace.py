@@ -53,7 +53,8 @@ def time_of_call(tracer, kind, calls, program):
     best = None
     for _ in range(1 if compare.SMOKE else ROUNDS):
         done = subprocess.run([*tracer, program, kind, str(calls)], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False)
         if done.returncode:
             compare.end_by([*tracer, program], done.returncode)
         value = float(re.search(r"^[\d.]+$", done.stdout, re.M)[0])
@@ -62,18 +63,22 @@ def time_of_call(tracer, kind, calls, program):
 
 
 def compare_costs(perch, perf, program):
-    tracers = {"perch trace": [perch, "trace", "-o", "/dev/null"], "perf trace": [perf, "trace", "-o", "/dev/null"]}
+    tracers = {"perch trace": [perch, "trace", "-o", "/dev/null"],
+               "perf trace": [perf, "trace", "-o", "/dev/null"]}
     if shutil.which("strace"):
         tracers["strace"] = ["strace", "-o", "/dev/null"]
     for kind, calls in (("getppid", CALLS), ("read and write", SLOW_CALLS)):
         alone = time_of_call([], kind, calls, program)
-        cost = {name: time_of_call(words, kind, calls if name == "perch trace" else SLOW_CALLS, program) - alone
-                for name, words in tracers.items()}
+        cost = {}
+        for name, words in tracers.items():
+            nr = calls if name == "perch trace" else SLOW_CALLS
+            cost[name] = time_of_call(words, kind, nr, program) - alone
         text = ", ".join(f"{name} {ns:.0f} ns" for name, ns in cost.items())
-        print(f"{kind}: perch/perf {compare.describe_ratio(cost['perch trace'] / cost['perf trace'], 1 / 3)}, alone {alone:.0f} ns, more by {text}",
-              flush=True)
+        ratio = compare.describe_ratio(cost["perch trace"] / cost["perf trace"], 1 / 3)
+        print(f"{kind}: perch/perf {ratio}, alone {alone:.0f} ns, more by {text}", flush=True)
         if "strace" in cost:
-            print(f"{kind}: perch/strace {compare.describe_ratio(cost['perch trace'] / cost['strace'], 1 / 30)}", flush=True)
+            ratio = compare.describe_ratio(cost["perch trace"] / cost["strace"], 1 / 30)
+            print(f"{kind}: perch/strace {ratio}", flush=True)
 
 
 def compare_printing(perch, perf, program, directory):
@@ -82,17 +87,20 @@ def compare_printing(perch, perf, program, directory):
     done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     if done.returncode:
         compare.end_by(words, done.returncode)
-    ours, theirs = compare.alternate([[perch, "trace", "-i", path], [perf, "trace", "-i", path]], ROUNDS)
-    print(f"trace -i of {CALLS} calls: perch/perf CPU {compare.describe_ratio(ours.cpu / theirs.cpu, 1 / 8)}, {ours.cpu * 1e3:.0f} and "
-          f"{theirs.cpu * 1e3:.0f} ms, peak memory {ours.peak / 1e3:.0f} and {theirs.peak / 1e3:.0f} MB", flush=True)
+    ours, theirs = compare.alternate([[perch, "trace", "-i", path], [perf, "trace", "-i", path]],
+                                     ROUNDS)
+    print(f"trace -i of {CALLS} calls:"
+          f" perch/perf CPU {compare.describe_ratio(ours.cpu / theirs.cpu, 1 / 8)},"
+          f" {ours.cpu * 1e3:.0f} and {theirs.cpu * 1e3:.0f} ms,"
+          f" peak memory {ours.peak / 1e3:.0f} and {theirs.peak / 1e3:.0f} MB", flush=True)
 
 
 def main():
     perch, perf = compare.commands()
-    if subprocess.run([perch, "trace", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
-        compare.skip("this user is not allowed to trace system calls")
-    if subprocess.run([perf, "trace", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
-        compare.skip("perf cannot trace system calls here")
+    for command, who in ((perch, "this user"), (perf, "perf")):
+        if subprocess.run([command, "trace", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL,
+                          check=False).returncode:
+            compare.skip(f"{who} cannot trace system calls here")
     with tempfile.TemporaryDirectory(prefix="perch-bench-") as directory:
         source, program = os.path.join(directory, "calls.c"), os.path.join(directory, "calls")
         with open(source, "w", encoding="utf-8") as file:

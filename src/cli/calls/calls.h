@@ -123,8 +123,9 @@ struct calls_call {
 	int64_t result;
 	bool has_result;
 	enum perch_syscall_exit what;
-	const char *why;  /* it has no result; NULL: it does not return */
-	const char *comm; /* of the thread */
+	const char *why;		   /* it has no result; NULL: it does not return */
+	const char *comm;		   /* of the thread */
+	const struct perch_record *record; /* of the exit, for its call chain; NULL without one */
 };
 
 /* ---- calls_options.c ---- */

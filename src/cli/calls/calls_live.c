@@ -70,6 +70,7 @@ static int choose_events(struct calls *calls)
 			return CLI_EXIT_USAGE;
 	}
 	record->period = 1;
+	record->flag[RECORD_USER_CALLCHAINS] = true; /* the kernel's are those of the tracepoint */
 	record->flag[RECORD_NO_BPF] = true;
 	record->use_clock = true; /* that of calls_process.c */
 	record->clock = CLOCK_MONOTONIC;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of `perch trace`, with perf's names and meanings. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "calls.h"
 #include "shared_options.h"
@@ -44,6 +45,18 @@ static int refuse_probe(const struct cli_given *given)
 		CALLS_COMMAND,
 		"--uprobe %s: expected FILE:FUNCTION, as libc:malloc, before PROGRAM",
 		given->text ? given->text : "");
+}
+
+static int set_call_graph(const struct cli_given *given)
+{
+	struct cli_given record = *given;
+
+	record.state = &((struct calls *)given->state)->record;
+	if (given->text && !strncmp(given->text, "fp,defer", 8))
+		return cli_usage_error(CALLS_COMMAND,
+				       "--call-graph fp,defer: perch trace reads call chains at "
+				       "each call: use --call-graph fp");
+	return record_set_call_graph(&record);
 }
 
 static int set_input(const struct cli_given *given)
@@ -98,6 +111,9 @@ static const struct cli_option options[] = {
 	CLI_ROW(.name = "no-paths", SETS(no_paths), .help = "print no paths of descriptors"),
 	CLI_ROW(.letter = 'F', .name = "pf", .argument = "KIND", SETS(faults), .words = fault_words,
 		.help = "page faults, too: all, maj or min"),
+	CLI_ROW(.name = "call-graph", .argument = "MODE", .set = set_call_graph,
+		.words = record_call_graphs, .open = true,
+		.help = "print who made each call: fp, dwarf[,SIZE] or lbr"),
 	CLI_ROW(.letter = 'm', .name = "mmap-pages", .argument = "PAGES", .set = set_pages,
 		.help = "size of the ring of each CPU (8M as root, else 512K)"),
 	CLI_ROW(.name = "no-inherit", .set = set_no_inherit,

@@ -6,6 +6,7 @@
 
 enum {
 	RESULT_COLUMN = 70, /* of "= 3", counted from the name of the call */
+	CHAIN_COLUMN = 39,  /* of functions */
 	TEXT_BYTES = 2048,
 	MOST_LINE = 8 * TEXT_BYTES,
 };
@@ -107,6 +108,31 @@ static void put_result(struct calls *calls, const struct calls_call *call, size_
 	perch__output_char(out, '\n');
 }
 
+/* The functions of user space, one in a line, as perf trace prints them. */
+static void put_chain(struct calls *calls, const struct perch_record *record)
+{
+	struct perch_session *session = calls->input.session;
+	struct perch__output *out = &calls->out;
+	struct perch_session_sample sample;
+
+	if (!record || !record->sample.callchain.nr ||
+	    perch_session_resolve(session, record, &sample, NULL))
+		return;
+	for (size_t i = 1; i < sample.nr; i++) {
+		const struct perch_address *address =
+			perch_session_address(session, sample.chain[i]);
+		const char *name = address->symbol ? address->symbol->name : "[unknown]";
+
+		if (address->cpumode_char != '.')
+			continue;
+		perch__output_spaces(out, CHAIN_COLUMN);
+		perch__output_clean(out, name, strlen(name));
+		perch__output_bytes(out, " (", 2);
+		perch__output_clean(out, address->dso->path, strlen(address->dso->path));
+		perch__output_bytes(out, ")\n", 2);
+	}
+}
+
 void calls_put_interrupted(struct calls *calls, const struct calls_call *call)
 {
 	perch__output_reserve(&calls->out, MOST_LINE);
@@ -143,4 +169,5 @@ void calls_put_line(struct calls *calls, const struct calls_call *call)
 	if (call->what == PERCH_SYSCALL_UNCERTAIN)
 		perch__output_text(out, " [of that or of a later call: events were lost]");
 	put_result(calls, call, start);
+	put_chain(calls, call->record);
 }

@@ -160,6 +160,7 @@ static int take_exit(struct calls *calls, const struct calls_event *event,
 		.tid = record->sample.tid,
 		.time = record->sample.time,
 		.has_result = true,
+		.record = record,
 	};
 	struct perch_syscall_open open, *begun;
 	int rc;
