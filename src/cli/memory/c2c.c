@@ -79,7 +79,7 @@ static int check_addresses(const struct c2c *c2c)
 			       c2c->input.path);
 }
 
-static int report(struct c2c *c2c)
+static int print_lines(struct c2c *c2c)
 {
 	int status = cli_input_open(&c2c->input);
 
@@ -119,5 +119,5 @@ int perch_cmd_c2c(int argc, char **argv)
 	if (first < argc)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[first]);
-	return report(&c2c);
+	return print_lines(&c2c);
 }

@@ -53,7 +53,7 @@ static int record(const struct mem *mem, int argc, char **argv)
 	return mem_record(COMMAND, &events, own, argc, argv);
 }
 
-static int report(const struct mem *mem, int argc, char **argv)
+static int report_accesses(const struct mem *mem, int argc, char **argv)
 {
 	char **words = calloc((size_t)argc + 4, sizeof(*words));
 	int used = 0, status;
@@ -81,7 +81,7 @@ int perch_cmd_mem(int argc, char **argv)
 	if (first < argc && !strcmp(argv[first], "record"))
 		return record(&mem, argc - first, argv + first);
 	if (first < argc && !strcmp(argv[first], "report"))
-		return report(&mem, argc - first, argv + first);
+		return report_accesses(&mem, argc - first, argv + first);
 	return cli_usage_error(COMMAND, "expected record or report%s%s",
 			       first < argc ? ", not " : "", first < argc ? argv[first] : "");
 }

@@ -256,8 +256,8 @@ static void merge_addresses(struct frame_writer *writer, const struct frame_inde
 		}
 		/* the same address may have been looked up twice */
 		if (!writer->nr || writer->address[writer->nr - 1].offset != next->offset)
-			write_address(writer, next->offset, index->added_frame + next->first,
-				      next->nr);
+			write_address(writer, next->offset,
+				      next->nr ? index->added_frame + next->first : NULL, next->nr);
 		added++;
 	}
 }
