@@ -134,7 +134,8 @@ static int open_file(struct recorder_ids *ids, const struct perch_mmap_record *m
 	return fd;
 }
 
-/* A file of another format has no names at any time, and memory of compilers is no file. */
+/* A file of another format has no names at any time, and memory of compilers, also shared memory
+ * without a name, is no file. */
 static void note_missing(struct recorder_ids *ids, struct recorder_file_id *file,
 			 const struct perch_mmap_record *mmap, int errnum)
 {
@@ -143,6 +144,7 @@ static void note_missing(struct recorder_ids *ids, struct recorder_file_id *file
 	file->missing = errnum == ENOENT || errnum == ENOTDIR || errnum == ESTALE ||
 			errnum == EACCES || errnum == EPERM;
 	file->missing &= mmap->flags & MAP_PRIVATE || strncmp(path, "/memfd:", 7);
+	file->missing &= strcmp(path, "/dev/zero (deleted)") != 0;
 	if (file->missing)
 		snprintf(ids->missing, sizeof(ids->missing), "%s", path);
 }

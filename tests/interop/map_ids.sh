@@ -100,6 +100,17 @@ END
 try "a memory file is executed" record python3 run_memory.py memory
 try "a memory file has its build id" has_ids "/memfd:in_memory (deleted)" memory
 
+cat >shared.py <<'END'
+import mmap
+mmap.mmap(-1, 4096, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+sum(range(1000000))
+END
+no_note() { # of a path
+	! grep -q "$1" record.err
+}
+try "a program shares memory without a name" record python3 shared.py
+try "that is no file that could not be opened" no_note /dev/zero
+
 if unshare -m true 2>/dev/null; then
 	mkdir -p root
 	contained() { # a program with others in its own file system, at the paths of other programs here
