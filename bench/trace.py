@@ -97,10 +97,10 @@ def compare_printing(perch, perf, program, directory):
 
 def main():
     perch, perf = compare.commands()
-    for command, who in ((perch, "this user"), (perf, "perf")):
+    for command, name in ((perch, "perch"), (perf, "perf")):
         if subprocess.run([command, "trace", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL,
                           check=False).returncode:
-            compare.skip(f"{who} cannot trace system calls here")
+            compare.skip(f"{name} cannot trace system calls here")
     with tempfile.TemporaryDirectory(prefix="perch-bench-") as directory:
         source, program = os.path.join(directory, "calls.c"), os.path.join(directory, "calls")
         with open(source, "w", encoding="utf-8") as file:
