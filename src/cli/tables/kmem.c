@@ -219,8 +219,21 @@ static const char *const *record_arguments(const struct tables *tables)
 		"-m", "1024",
 		NULL,
 	};
+	static const char *const nodes[] = {
+		"-e", "kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,kmem:kmem_cache_free",
+		"-e", "kmem:kmalloc_node,kmem:kmem_cache_alloc_node",
+		"-m", "1024",
+		NULL,
+	};
+	struct perch_tracepoint_format *format;
 
-	return const_kmem_of(tables)->page ? pages : slab;
+	if (const_kmem_of(tables)->page)
+		return pages;
+	/* only kernels until 6.1 have them */
+	if (perch_tracepoint_format_read(&format, "kmem:kmalloc_node", NULL, NULL))
+		return slab;
+	perch_tracepoint_format_free(format);
+	return nodes;
 }
 
 static int choose_stat(struct tables *tables)
