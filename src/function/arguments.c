@@ -350,7 +350,7 @@ static int add_arguments(struct argument_list *list, const char *text)
 	const struct function_site *site = list->site;
 	int rc = 0;
 
-	for (const char *end = text; !rc && end; text = end + 1) {
+	for (const char *end = text; !rc && end; text = end ? end + 1 : NULL) {
 		size_t length;
 
 		end = strchr(text, ',');

@@ -47,7 +47,8 @@ static int record_probes(const struct functions *functions, const char *path)
 		    option[] = "-e", end[] = "--";
 	char *const first[] = { name, quiet, count, one, output };
 	size_t nr = 8 + 4 * functions->nr_probes, at = 0;
-	char **argv;
+	char *event[2 * FUNCTIONS_PROBES], **argv;
+	int status;
 
 	for (char **word = functions->options; *word; word++)
 		nr++;
@@ -60,11 +61,9 @@ static int record_probes(const struct functions *functions, const char *path)
 		argv[at++] = first[i];
 	argv[at++] = (char *)path;
 	for (size_t i = 0; i < functions->nr_probes; i++) {
-		char *event[2];
-
-		if (make_events(functions->probe[i], event))
+		if (make_events(functions->probe[i], event + 2 * i))
 			return cli_no_memory(FUNCTIONS_COMMAND);
-		for (size_t k = 0; k < 2; k++) {
+		for (size_t k = 2 * i; k < 2 * i + 2; k++) {
 			argv[at++] = option;
 			argv[at++] = event[k];
 		}
@@ -74,7 +73,11 @@ static int record_probes(const struct functions *functions, const char *path)
 	argv[at++] = end;
 	for (char **word = functions->program; *word;)
 		argv[at++] = *word++;
-	return perch_cmd_record((int)at, argv);
+	status = perch_cmd_record((int)at, argv);
+	for (size_t i = 0; i < 2 * functions->nr_probes; i++)
+		free(event[i]);
+	free(argv);
+	return status;
 }
 
 /* Returns the exit status of a recording that another process makes: signals that it blocks, and
