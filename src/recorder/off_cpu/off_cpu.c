@@ -233,6 +233,7 @@ void perch__off_cpu_close(struct recorder_off_cpu *off_cpu)
 	if (!off_cpu)
 		return;
 	perch_sampler_close(off_cpu->sampler);
+	perch__off_cpu_end_waits(off_cpu, false);
 	perch__off_cpu_clear(&off_cpu->intervals);
 	free(off_cpu->tids);
 	free(off_cpu);
@@ -342,6 +343,7 @@ static void take_round(struct recorder_off_cpu *off_cpu, bool all)
 	if (off_cpu->taken)
 		intervals->samples.used = intervals->nr_samples = 0;
 	off_cpu->taken = false;
+	perch__off_cpu_end_waits(off_cpu, true);
 	find_losses(off_cpu);
 	while (perch_sampler_next_ordered(off_cpu->sampler, all, &record, NULL) > 0)
 		perch__off_cpu_take(intervals, &record);

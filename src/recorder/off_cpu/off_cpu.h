@@ -214,7 +214,8 @@ struct recorder_off_cpu {
 	const struct perch_machine *machine;
 	uint32_t *tids; /* of the targets */
 	size_t nr_tids;
-	uint64_t hidden_waits; /* of them: those whose stacks this user may not read */
+	struct off_cpu_waits *waits; /* that were found, and not used yet; NULL: none */
+	uint64_t hidden_waits;	     /* of them: those whose stacks this user may not read */
 	struct off_cpu_intervals intervals;
 };
 
@@ -240,5 +241,10 @@ bool perch__off_cpu_read_status(const struct perch_machine *machine, uint32_t ti
 				char *letter);
 /* Finds out where the targets wait that do not run, before the events are enabled. */
 void perch__off_cpu_read_waits(struct recorder_off_cpu *off_cpu);
+/*
+ * Passes what was found to the intervals, before they take records. /proc/kallsyms is read now,
+ * which takes 40 ms of CPU time: not while the events wait to be enabled. use: false frees it.
+ */
+void perch__off_cpu_end_waits(struct recorder_off_cpu *off_cpu, bool use);
 
 #endif

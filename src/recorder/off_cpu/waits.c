@@ -32,7 +32,7 @@ struct wait_thread {
 	size_t first, nr; /* frames */
 };
 
-struct waits {
+struct off_cpu_waits {
 	struct wait_thread *thread;
 	size_t nr, capacity;
 	struct wait_frame *frame;
@@ -81,7 +81,7 @@ static bool read_frame(struct wait_frame *frame, const char *line)
 	return true;
 }
 
-static int read_stack(struct waits *waits, char *text)
+static int read_stack(struct off_cpu_waits *waits, char *text)
 {
 	char *next;
 
@@ -98,7 +98,8 @@ static int read_stack(struct waits *waits, char *text)
 }
 
 /* A thread that runs has no wait. Returns 0, or a negative errno if the kernel shows no stack. */
-static int read_thread(struct waits *waits, const struct perch_machine *machine, uint32_t tid)
+static int read_thread(struct off_cpu_waits *waits, const struct perch_machine *machine,
+		       uint32_t tid)
 {
 	struct wait_thread thread = { .tid = tid, .first = waits->nr_frames };
 	char path[64], text[8192], letter;
@@ -127,16 +128,16 @@ static int compare_functions(const void *one, const void *other)
 		      ((const struct wait_function *)other)->name);
 }
 
-static struct wait_function *find_function(const struct waits *waits, const char *name)
+static struct wait_function *find_function(const struct off_cpu_waits *waits, const char *name)
 {
-	struct wait_function key;
+	struct wait_function key = { .address = 0 };
 
 	snprintf(key.name, sizeof(key.name), "%s", name);
 	return bsearch(&key, waits->function, waits->nr_functions, sizeof(key), compare_functions);
 }
 
 /* Makes the list of the functions of all frames, each once. */
-static int list_functions(struct waits *waits)
+static int list_functions(struct off_cpu_waits *waits)
 {
 	size_t nr = 0;
 
@@ -154,7 +155,7 @@ static int list_functions(struct waits *waits)
 }
 
 /* Of several functions with one name the first one is taken: the name is what is shown. */
-static void find_addresses(struct waits *waits)
+static void find_addresses(struct off_cpu_waits *waits)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
 	size_t capacity = 0, left = waits->nr_functions;
@@ -178,7 +179,7 @@ static void find_addresses(struct waits *waits)
 		fclose(file);
 }
 
-static void set_wait(const struct waits *waits, const struct wait_thread *thread,
+static void set_wait(const struct off_cpu_waits *waits, const struct wait_thread *thread,
 		     struct off_cpu_intervals *intervals)
 {
 	uint64_t chain[1 + MAX_FRAMES] = { PERCH_CONTEXT_KERNEL };
@@ -195,22 +196,40 @@ static void set_wait(const struct waits *waits, const struct wait_thread *thread
 				nr > 1 ? nr : 0);
 }
 
+static void free_waits(struct off_cpu_waits *waits)
+{
+	free(waits->thread);
+	free(waits->frame);
+	free(waits->function);
+	free(waits);
+}
+
 void perch__off_cpu_read_waits(struct recorder_off_cpu *off_cpu)
 {
-	struct waits waits = { .nr = 0 };
+	struct off_cpu_waits *waits = calloc(1, sizeof(*waits));
 
+	if (off_cpu->waits)
+		free_waits(off_cpu->waits);
+	off_cpu->waits = waits;
 	off_cpu->hidden_waits = 0;
-	for (size_t i = 0; i < off_cpu->nr_tids && off_cpu->stacks; i++) {
-		int rc = read_thread(&waits, off_cpu->machine, off_cpu->tids[i]);
+	for (size_t i = 0; i < off_cpu->nr_tids && off_cpu->stacks && waits; i++) {
+		int rc = read_thread(waits, off_cpu->machine, off_cpu->tids[i]);
 
 		off_cpu->hidden_waits += rc == -EACCES || rc == -EPERM;
 	}
-	if (waits.nr_frames && !list_functions(&waits)) {
-		find_addresses(&waits);
-		for (size_t i = 0; i < waits.nr; i++)
-			set_wait(&waits, &waits.thread[i], &off_cpu->intervals);
+}
+
+void perch__off_cpu_end_waits(struct recorder_off_cpu *off_cpu, bool use)
+{
+	struct off_cpu_waits *waits = off_cpu->waits;
+
+	if (!waits)
+		return;
+	if (use && waits->nr_frames && !list_functions(waits)) {
+		find_addresses(waits);
+		for (size_t i = 0; i < waits->nr; i++)
+			set_wait(waits, &waits->thread[i], &off_cpu->intervals);
 	}
-	free(waits.thread);
-	free(waits.frame);
-	free(waits.function);
+	free_waits(waits);
+	off_cpu->waits = NULL;
 }
