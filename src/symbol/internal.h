@@ -38,6 +38,7 @@
  *	  dwarf/dwarf_frames.c		  inlined functions, and the frames of an address
  *	  dwarf/dwarf_variables.c	  variables by name, and members of their types
  *	    dwarf/dwarf_locations.c	    where they are at an address
+ *	    dwarf/dwarf_items.c	    entries of variables and types
  *	  dwarf/dwarf_inlined.c		  all inlined functions, and the code of a line
  *	  dwarf/dwarf_names.c		  entries that names are made of
  *	  dwarf/dwarf_units.c		  units and their functions

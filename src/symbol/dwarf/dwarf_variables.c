@@ -7,133 +7,21 @@
 
 #include <dwarf.h>
 
-#include "dwarf.h"
+#include "dwarf_items.h"
 
-enum {
-	MAX_LINKS = 32,	       /* types and copies that follow each other */
-	MAX_DEPTH = 64,	       /* of blocks, and of types in types */
-	MAX_ENTRIES = 1 << 20, /* that are read for an expression */
-};
-
-/* An entry with its attributes. unit: NULL if there is none, as the type void. */
-struct item {
-	struct dwarf_unit *unit;
-	uint64_t at;
-	unsigned tag;
-	struct dwarf_entry entry;
-};
+enum { MAX_DEPTH = 64 }; /* of blocks, and of types in types */
 
 struct variable_search {
 	struct dwarf *dwarf;
 	const struct dwarf_location_lists *locations;
 	struct symbol_error *error;
 	uint64_t address, start; /* start: of the function */
-	struct item function;
+	struct dwarf_item function;
 	size_t entries; /* read so far */
 	/* the name that is searched */
 	const char *name;
 	size_t length;
 };
-
-static bool has(const struct item *item, enum dwarf_attribute attribute)
-{
-	return item->entry.has >> attribute & 1;
-}
-
-static int read_item(struct scope_key key, struct item *item)
-{
-	item->unit = key.unit;
-	item->at = key.at;
-	return perch__dwarf_entry_at(item->unit, item->at, &item->entry, &item->tag);
-}
-
-/* Makes an item the one that an attribute refers to, or none. */
-static int read_reference(struct item *item, enum dwarf_attribute attribute)
-{
-	struct scope_key key = { 0 };
-	int rc = perch__dwarf_refer(item->unit, &item->entry, attribute, &key);
-
-	if (rc)
-		return rc;
-	if (key.unit)
-		return read_item(key, item);
-	item->unit = NULL;
-	return 0;
-}
-
-/* Makes an item the one that has an attribute: itself, or what it is a copy of. */
-static int find_with(struct item *item, enum dwarf_attribute attribute)
-{
-	for (int i = 0; i < MAX_LINKS && item->unit && !has(item, attribute); i++) {
-		int rc = read_reference(item, has(item, ATTRIBUTE_ORIGIN)
-						      ? ATTRIBUTE_ORIGIN
-						      : ATTRIBUTE_SPECIFICATION);
-
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-/* *name is NULL if it has none. */
-static int name_of(const struct item *item, const char **name)
-{
-	struct item named = *item;
-	int rc = find_with(&named, ATTRIBUTE_NAME);
-
-	*name = NULL;
-	if (rc || !named.unit || !has(&named, ATTRIBUTE_NAME))
-		return rc;
-	return perch__dwarf_value_text(named.unit->dwarf, named.unit,
-				       &named.entry.value[ATTRIBUTE_NAME], name);
-}
-
-/* ---- children ---- */
-
-struct children {
-	struct dwarf_unit *unit;
-	struct dwarf_walk walk;
-};
-
-/* Begins with the first child of an entry. */
-static int begin_children(struct children *children, struct dwarf_unit *unit, uint64_t at)
-{
-	const struct abbreviation *abbreviation;
-	int rc;
-
-	children->unit = unit;
-	children->walk = perch__dwarf_walk(unit->dwarf, unit, at);
-	if (!children->walk.cursor.at)
-		return -ENOTSUP;
-	children->walk.stops = KIND_ALL;
-	rc = perch__dwarf_next(&children->walk, &abbreviation);
-	if (rc || !abbreviation)
-		return rc ? rc : -ENOTSUP;
-	perch__dwarf_skip(children->walk.table, abbreviation, &children->walk.cursor);
-	if (!abbreviation->has_children)
-		children->walk.depth = 0;
-	return children->walk.cursor.failed ? -ENOTSUP : 0;
-}
-
-/* Returns 1 for a child, 0 at the end, or a negative errno. */
-static int next_child(struct variable_search *search, struct children *children, struct item *child)
-{
-	struct dwarf_walk *walk = &children->walk;
-	const struct abbreviation *abbreviation;
-	int rc = perch__dwarf_next(walk, &abbreviation);
-
-	if (rc || !abbreviation)
-		return rc;
-	if (++search->entries > MAX_ENTRIES)
-		return -ENOTSUP;
-	child->unit = children->unit;
-	child->at = (uint64_t)(walk->entry - children->unit->dwarf->section[DWARF_INFO]->bytes);
-	child->tag = abbreviation->tag;
-	rc = perch__dwarf_entry(walk->table, abbreviation, &walk->cursor, &child->entry);
-	if (!rc)
-		rc = perch__dwarf_pass(walk, abbreviation, perch__dwarf_sibling(&child->entry));
-	return rc ? rc : 1;
-}
 
 /* ---- variables ---- */
 
@@ -151,7 +39,7 @@ static int check_range(void *context, uint64_t start, uint64_t end)
 }
 
 /* A block, or an inlined function, that has the address. */
-static bool is_around(const struct item *item, uint64_t address)
+static bool is_around(const struct dwarf_item *item, uint64_t address)
 {
 	struct cover cover = { .address = address };
 
@@ -162,7 +50,8 @@ static bool is_around(const struct item *item, uint64_t address)
 	       cover.covers;
 }
 
-static int is_named(const struct variable_search *search, const struct item *item, bool *named)
+static int is_named(const struct variable_search *search, const struct dwarf_item *item,
+		    bool *named)
 {
 	const char *name;
 	int rc;
@@ -171,7 +60,7 @@ static int is_named(const struct variable_search *search, const struct item *ite
 	if (item->tag != DW_TAG_variable && item->tag != DW_TAG_formal_parameter &&
 	    item->tag != DW_TAG_member)
 		return 0;
-	rc = name_of(item, &name);
+	rc = perch__item_name(item, &name);
 	*named = !rc && name && strlen(name) == search->length &&
 		 !memcmp(name, search->name, search->length);
 	return rc;
@@ -179,18 +68,18 @@ static int is_named(const struct variable_search *search, const struct item *ite
 
 /* Finds the variable below an entry; that of the innermost block. found->unit: NULL if there is
  * none. */
-static int search_scope(struct variable_search *search, const struct item *scope, unsigned depth,
-			struct item *found)
+static int search_scope(struct variable_search *search, const struct dwarf_item *scope,
+			unsigned depth, struct dwarf_item *found)
 {
-	struct children children;
-	struct item child;
-	int rc = begin_children(&children, scope->unit, scope->at), more = rc;
+	struct dwarf_children children;
+	struct dwarf_item child;
+	int rc = perch__item_begin(&children, scope->unit, scope->at, &search->entries), more = rc;
 
-	while (!rc && (more = next_child(search, &children, &child)) > 0) {
+	while (!rc && (more = perch__item_next(&children, &child)) > 0) {
 		bool named;
 
 		if (is_around(&child, search->address)) {
-			struct item inside = { 0 };
+			struct dwarf_item inside = { 0 };
 
 			rc = depth < MAX_DEPTH ? search_scope(search, &child, depth + 1, &inside)
 					       : -ENOTSUP;
@@ -208,17 +97,19 @@ static int search_scope(struct variable_search *search, const struct item *scope
 }
 
 /* Finds a variable of the unit that has a location. */
-static int search_unit(struct variable_search *search, struct dwarf_unit *unit, struct item *found)
+static int search_unit(struct variable_search *search, struct dwarf_unit *unit,
+		       struct dwarf_item *found)
 {
-	const struct item first = { .unit = unit, .at = unit->offset + unit->header_size };
-	struct children children;
-	struct item child;
-	int rc = begin_children(&children, unit, first.at), more = rc;
+	const struct dwarf_item first = { .unit = unit, .at = unit->offset + unit->header_size };
+	struct dwarf_children children;
+	struct dwarf_item child;
+	int rc = perch__item_begin(&children, unit, first.at, &search->entries), more = rc;
 
-	while (!rc && (more = next_child(search, &children, &child)) > 0) {
+	while (!rc && (more = perch__item_next(&children, &child)) > 0) {
 		bool named = false;
 
-		if (has(&child, ATTRIBUTE_LOCATION) || has(&child, ATTRIBUTE_CONST_VALUE))
+		if (perch__item_has(&child, ATTRIBUTE_LOCATION) ||
+		    perch__item_has(&child, ATTRIBUTE_CONST_VALUE))
 			rc = is_named(search, &child, &named);
 		if (!rc && named) {
 			*found = child;
@@ -228,87 +119,29 @@ static int search_unit(struct variable_search *search, struct dwarf_unit *unit, 
 	return rc ? rc : more < 0 ? more : 0;
 }
 
-/* ---- types ---- */
-
-/* Makes an item its type, without names and qualifiers of types. */
-static int find_type(struct item *item)
-{
-	int rc = find_with(item, ATTRIBUTE_TYPE);
-
-	for (int i = 0; i < MAX_LINKS && !rc && item->unit; i++) {
-		rc = read_reference(item, ATTRIBUTE_TYPE);
-		if (rc || !item->unit)
-			return rc;
-		switch (item->tag) {
-		case DW_TAG_typedef:
-		case DW_TAG_const_type:
-		case DW_TAG_volatile_type:
-		case DW_TAG_restrict_type:
-		case DW_TAG_atomic_type:
-		case DW_TAG_immutable_type:
-			break;
-		default:
-			return 0;
-		}
-	}
-	return rc ? rc : item->unit ? -ENOTSUP : 0;
-}
-
-static bool is_pointer(const struct item *type)
-{
-	return type->unit &&
-	       (type->tag == DW_TAG_pointer_type || type->tag == DW_TAG_reference_type ||
-		type->tag == DW_TAG_rvalue_reference_type);
-}
-
-static bool is_record(const struct item *type)
-{
-	return type->unit && (type->tag == DW_TAG_structure_type ||
-			      type->tag == DW_TAG_class_type || type->tag == DW_TAG_union_type);
-}
-
-/* Bytes of a value of the type; 0 if unknown. */
-static uint64_t size_of(const struct item *type)
-{
-	uint64_t size = 0;
-
-	if (type->unit && !perch__dwarf_number(&type->entry, ATTRIBUTE_BYTE_SIZE, &size) &&
-	    is_pointer(type))
-		size = type->unit->format.address_size;
-	return size;
-}
-
-static bool is_char(const struct item *type)
-{
-	const char *name;
-
-	return type->unit && type->tag == DW_TAG_base_type && !name_of(type, &name) && name &&
-	       !strcmp(name, "char");
-}
-
 /* A member of a type. */
 struct member {
-	struct item item;
+	struct dwarf_item item;
 	uint64_t offset; /* of the type around it */
 };
 
 /* Finds a member, also one of a base class or of a member without a name. */
-static int find_member(struct variable_search *search, const struct item *type, unsigned depth,
-		       struct member *member)
+static int find_member(struct variable_search *search, const struct dwarf_item *type,
+		       unsigned depth, struct member *member)
 {
-	struct children children;
-	struct item child;
-	int rc = begin_children(&children, type->unit, type->at), more = rc;
+	struct dwarf_children children;
+	struct dwarf_item child;
+	int rc = perch__item_begin(&children, type->unit, type->at, &search->entries), more = rc;
 
 	member->item.unit = NULL;
-	while (!rc && (more = next_child(search, &children, &child)) > 0) {
+	while (!rc && (more = perch__item_next(&children, &child)) > 0) {
 		uint64_t offset = 0;
 		bool named;
 
 		if (child.tag != DW_TAG_member && child.tag != DW_TAG_inheritance)
 			continue;
 		if (!perch__dwarf_number(&child.entry, ATTRIBUTE_MEMBER_OFFSET, &offset) &&
-		    has(&child, ATTRIBUTE_MEMBER_OFFSET))
+		    perch__item_has(&child, ATTRIBUTE_MEMBER_OFFSET))
 			continue; /* an expression, as of a virtual base class */
 		rc = is_named(search, &child, &named);
 		if (rc)
@@ -317,10 +150,10 @@ static int find_member(struct variable_search *search, const struct item *type, 
 			*member = (struct member){ child, offset };
 			return 0;
 		}
-		if (has(&child, ATTRIBUTE_NAME) || depth == MAX_DEPTH)
+		if (perch__item_has(&child, ATTRIBUTE_NAME) || depth == MAX_DEPTH)
 			continue;
-		rc = find_type(&child);
-		if (!rc && is_record(&child))
+		rc = perch__item_type(&child);
+		if (!rc && perch__item_is_record(&child))
 			rc = find_member(search, &child, depth + 1, member);
 		if (!rc && member->item.unit) {
 			member->offset += offset;
@@ -335,7 +168,7 @@ static int find_member(struct variable_search *search, const struct item *type, 
 /* The part of an expression so far. */
 struct partial {
 	struct perch_variable *variable;
-	struct item type;
+	struct dwarf_item type;
 };
 
 static int refuse_text(struct variable_search *search, int errnum, const char *format, ...)
@@ -375,7 +208,7 @@ static int take_pointer(struct variable_search *search, struct partial *partial)
 {
 	struct perch_variable *variable = partial->variable;
 
-	if (!is_pointer(&partial->type))
+	if (!perch__item_is_pointer(&partial->type))
 		return refuse_text(search, EINVAL, "'*', '->' and '[' need a pointer before them");
 	if (variable->location == PERCH_LOCATION_CONSTANT)
 		return refuse_text(search, ENOTSUP, "the pointer is a constant");
@@ -383,14 +216,14 @@ static int take_pointer(struct variable_search *search, struct partial *partial)
 		return refuse_text(search, EINVAL, "an expression may follow %d pointers",
 				   PERCH_VARIABLE_STEPS_MAX);
 	variable->step[variable->nr_steps++] = 0;
-	return find_type(&partial->type);
+	return perch__item_type(&partial->type);
 }
 
 static int set_bits(struct variable_search *search, struct partial *partial,
 		    const struct member *member)
 {
 	struct perch_variable *variable = partial->variable;
-	const uint64_t bytes = size_of(&partial->type);
+	const uint64_t bytes = perch__item_size(&partial->type);
 	uint64_t size, offset, unit;
 
 	if (!perch__dwarf_number(&member->item.entry, ATTRIBUTE_BIT_SIZE, &size))
@@ -412,18 +245,18 @@ static int take_member(struct variable_search *search, struct partial *partial)
 	struct member member;
 	int rc = 0;
 
-	while (!rc && is_pointer(&partial->type))
+	while (!rc && perch__item_is_pointer(&partial->type))
 		rc = take_pointer(search, partial);
 	if (rc)
 		return rc;
-	if (!is_record(&partial->type))
+	if (!perch__item_is_record(&partial->type))
 		return refuse_text(search, EINVAL, "'%.*s' is a member of no struct",
 				   (int)search->length, search->name);
 	rc = find_member(search, &partial->type, 0, &member);
 	if (rc)
 		return rc;
 	if (!member.item.unit)
-		return has(&partial->type, ATTRIBUTE_DECLARATION)
+		return perch__item_has(&partial->type, ATTRIBUTE_DECLARATION)
 			       ? refuse_text(
 					 search, ENOENT,
 					 "the struct is defined in another file than the function")
@@ -432,7 +265,7 @@ static int take_member(struct variable_search *search, struct partial *partial)
 	rc = move(search, partial->variable, (int64_t)member.offset);
 	partial->type = member.item;
 	if (!rc)
-		rc = find_type(&partial->type);
+		rc = perch__item_type(&partial->type);
 	return rc ? rc : set_bits(search, partial, &member);
 }
 
@@ -442,10 +275,10 @@ static int take_element(struct variable_search *search, struct partial *partial,
 	int rc;
 
 	if (partial->type.unit && partial->type.tag == DW_TAG_array_type)
-		rc = find_type(&partial->type);
+		rc = perch__item_type(&partial->type);
 	else
 		rc = take_pointer(search, partial);
-	size = rc ? 0 : size_of(&partial->type);
+	size = rc ? 0 : perch__item_size(&partial->type);
 	if (rc)
 		return rc;
 	if (!size || size > INT32_MAX || labs(index) > INT32_MAX)
@@ -499,19 +332,19 @@ static int take_parts(struct variable_search *search, struct partial *partial, c
 static int classify(struct variable_search *search, struct partial *partial)
 {
 	struct perch_variable *variable = partial->variable;
-	struct item *type = &partial->type, pointee;
+	struct dwarf_item *type = &partial->type, pointee;
 	uint64_t encoding = 0, size;
 
 	if (!type->unit)
 		return refuse_text(search, EINVAL, "it has no type: it is void");
-	size = size_of(type);
+	size = perch__item_size(type);
 	variable->bytes = size <= UINT32_MAX ? (uint32_t)size : 0;
 	pointee = *type;
 	switch (type->tag) {
 	case DW_TAG_base_type:
 	case DW_TAG_enumeration_type:
-		if (type->tag == DW_TAG_enumeration_type && has(type, ATTRIBUTE_TYPE) &&
-		    find_type(&pointee))
+		if (type->tag == DW_TAG_enumeration_type && perch__item_has(type, ATTRIBUTE_TYPE) &&
+		    perch__item_type(&pointee))
 			return -ENOTSUP;
 		if (pointee.unit)
 			perch__dwarf_number(&pointee.entry, ATTRIBUTE_ENCODING, &encoding);
@@ -522,17 +355,18 @@ static int classify(struct variable_search *search, struct partial *partial)
 		break;
 	case DW_TAG_pointer_type:
 	case DW_TAG_ptr_to_member_type:
-		variable->value = !find_type(&pointee) && is_char(&pointee) ? PERCH_VALUE_TEXT
-									    : PERCH_VALUE_POINTER;
+		variable->value = !perch__item_type(&pointee) && perch__item_is_char(&pointee)
+					  ? PERCH_VALUE_TEXT
+					  : PERCH_VALUE_POINTER;
 		break;
 	case DW_TAG_array_type:
-		if (find_type(&pointee) || !is_char(&pointee))
+		if (perch__item_type(&pointee) || !perch__item_is_char(&pointee))
 			return refuse_text(search, EINVAL,
 					   "it is an array: name an element, as [0]");
 		variable->value = PERCH_VALUE_CHARS;
 		return 0;
 	default:
-		return is_record(type)
+		return perch__item_is_record(type)
 			       ? refuse_text(search, EINVAL, "it is a struct: name a member")
 			       : refuse_text(search, EINVAL, "its type is no number or pointer");
 	}
@@ -554,7 +388,7 @@ static int find_function(struct variable_search *search, struct dwarf_unit **uni
 	if (!*unit || !function)
 		return refuse_text(search, ENOENT, "the debug information has no function there");
 	search->start = function->start;
-	return read_item((struct scope_key){ *unit, function->entry }, &search->function);
+	return perch__item_read((struct scope_key){ *unit, function->entry }, &search->function);
 }
 
 /* Finds the variable that an expression begins with, and its location. */
@@ -563,7 +397,7 @@ static int find_variable(struct variable_search *search, struct dwarf_unit *unit
 {
 	struct perch_variable *variable = partial->variable;
 	struct dwarf_location location;
-	struct item found = { 0 };
+	struct dwarf_item found = { 0 };
 	int rc = search_scope(search, &search->function, 0, &found);
 
 	if (!rc && !found.unit)
@@ -590,7 +424,7 @@ static int find_variable(struct variable_search *search, struct dwarf_unit *unit
 	variable->word = location.word;
 	variable->in_frame = location.in_frame;
 	partial->type = found;
-	return rc ? rc : find_type(&partial->type);
+	return rc ? rc : perch__item_type(&partial->type);
 }
 
 #define RETURN_VALUE "$retval"
@@ -600,7 +434,7 @@ static int take_return_value(struct variable_search *search, struct partial *par
 {
 	partial->variable->location = PERCH_LOCATION_REGISTER;
 	partial->type = search->function;
-	return find_type(&partial->type);
+	return perch__item_type(&partial->type);
 }
 
 int perch__dwarf_variable(struct dwarf *dwarf, const struct dwarf_location_lists *locations,
@@ -630,7 +464,8 @@ int perch__dwarf_variable(struct dwarf *dwarf, const struct dwarf_location_lists
 	for (size_t i = 0; i < stars && !rc; i++)
 		rc = take_pointer(&search, &partial);
 	/* a reference stands for what it refers to */
-	while (!rc && is_pointer(&partial.type) && partial.type.tag != DW_TAG_pointer_type)
+	while (!rc && perch__item_is_pointer(&partial.type) &&
+	       partial.type.tag != DW_TAG_pointer_type)
 		rc = take_pointer(&search, &partial);
 	if (!rc)
 		rc = classify(&search, &partial);
@@ -646,19 +481,20 @@ int perch__dwarf_parameters(struct dwarf *dwarf, uint64_t address,
 {
 	struct symbol_error error;
 	struct variable_search search = { .dwarf = dwarf, .error = &error, .address = address };
-	struct children children;
+	struct dwarf_children children;
 	struct dwarf_unit *unit;
-	struct item child;
+	struct dwarf_item child;
 	int rc = find_function(&search, &unit), more = rc;
 
 	if (!rc)
-		rc = begin_children(&children, search.function.unit, search.function.at);
-	while (!rc && (more = next_child(&search, &children, &child)) > 0) {
+		rc = perch__item_begin(&children, search.function.unit, search.function.at,
+				       &search.entries);
+	while (!rc && (more = perch__item_next(&children, &child)) > 0) {
 		const char *name;
 
 		if (child.tag != DW_TAG_formal_parameter)
 			continue;
-		rc = name_of(&child, &name);
+		rc = perch__item_name(&child, &name);
 		if (!rc && name && *name != '~') /* Go has results among them, as "~r0" */
 			rc = visit(context, name);
 	}
