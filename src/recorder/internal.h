@@ -18,8 +18,8 @@
  *	snapshot.c	copies of the rings -> the file (overwrite)
  *	rings.c		the rings -> the file, one round
  *	descendants/descendants.c	which records are of the processes that are recorded
- *	off_cpu/waits.c			where threads waited before
- *	off_cpu/off_cpu.c		  off-CPU time: its own rings
+ *	off_cpu/off_cpu.c		off-CPU time: its own rings
+ *	  off_cpu/waits.c		  where threads waited before
  *	  off_cpu/intervals.c		  context switches -> intervals
  *	    off_cpu/off_cpu_sample.c	    intervals -> samples
  *	lost.c		numbers of lost records
