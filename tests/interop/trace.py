@@ -52,9 +52,10 @@ def calls_of_strace(path):
         resumed = re.match(r"<\.\.\. (\w+) resumed>", text)
         name = resumed[1] if resumed else text.split("(")[0]
         open_calls.pop(tid, None)
-        result = re.search(r"= (-?\w+|\?)(?: (E\w+))?[^=]*$", text)
-        if not result:
+        results = list(re.finditer(r"\) += (-?\w+|\?)(?: (E\w+))?", text))
+        if not results:
             continue
+        result = results[-1]
         value = result[2] if result[2] else result[1]
         if name == "execve" and value == "0" and tid not in begun:
             begun.add(tid)
@@ -83,6 +84,8 @@ def same(name, left, right):
     if left == right or "?" in (left, right):
         return True
     try:
+        if name == "umask":  # strace prints it in octal
+            return int(left, 8) == int(right)
         return int(left, 0) == int(right, 0)
     except ValueError:
         return False
