@@ -336,7 +336,7 @@ def check_block(work):
 
 
 def check_losses(work):
-    """Intervals around lost events are counted apart, and no time is in both."""
+    """Intervals around lost events are counted separately, and no time is in both."""
     for _ in range(5):
         done = perch(work, "lock", "record", "-a", "-m", "1", "-o", "lost.data", "--", PERF, "bench", "sched", "messaging", "-g", "4", "-l", "100")
         if re.search(r"lost", perch(work, "lock", "contention", "-i", "lost.data").stderr):
@@ -346,8 +346,8 @@ def check_losses(work):
         return
     done = perch(work, "lock", "contention", "-i", "lost.data")
     own = rows(work, "lock", "contention", "-t", "-i", "lost.data")
-    apart = sum(row["uncertain"] for row in own)
-    check(f"{apart} interval" in done.stderr or not apart, "a note says how many intervals may be wrong", done, str(apart))
+    uncertain = sum(row["uncertain"] for row in own)
+    check(f"{uncertain} interval" in done.stderr or not uncertain, "a note says how many intervals may be wrong", done, str(uncertain))
     # the same from the records: a loss is between the record before on its CPU and the LOST record
     losses, last, begun, waits = [], {}, {}, []
     for line in perch(work, "dump", "--json", "--time", "-i", "lost.data").stdout.splitlines():
@@ -367,7 +367,7 @@ def check_losses(work):
             elif key in begun:
                 waits.append((begun.pop(key), now))
     doubtful = [wait for wait in waits if any(start <= wait[1] and end >= wait[0] for start, end in losses)]
-    check(losses and len(doubtful) == apart, f"of {len(waits)} waits {apart} are around {len(losses)} losses", str(len(doubtful)), str(losses))
+    check(losses and len(doubtful) == uncertain, f"of {len(waits)} waits {uncertain} are around {len(losses)} losses", str(len(doubtful)), str(losses))
     total = sum(end - start for start, end in waits) - sum(end - start for start, end in doubtful)
     check(total == sum(row["wait_total"] for row in own), "the others are added up", str(total))
     check(sum(end - start for start, end in doubtful) == sum(row["uncertain_ns"] for row in own), "and they are, too")

@@ -148,7 +148,7 @@ struct tables_command {
 	void (*restart)(struct tables *tables);
 };
 
-/* Variables of the kernel by address, read when one is asked for. */
+/* Variables of the kernel by address. The first lookup reads them. */
 struct tables_variables {
 	struct tables_variable *variable;
 	size_t nr, capacity;

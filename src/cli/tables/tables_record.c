@@ -146,7 +146,7 @@ static int run_recorder(struct tables *tables, const char *path, char **program)
 	sigemptyset(&passed);
 	for (size_t i = 0; i < CLI_NR(passed_signals); i++)
 		sigaddset(&passed, passed_signals[i]);
-	/* they wait until it is known whom they are passed to */
+	/* they wait until the recorder has a number */
 	sigprocmask(SIG_BLOCK, &passed, &mask);
 	child = fork();
 	if (!child) {
