@@ -60,7 +60,7 @@ for pair in explian:explain exlpain:explain recrod:record recor:record stats:sta
 	    docter:doctor Help:help srcipt:script; do
 	refused "misspelt command ${pair%:*}" 2 "unknown command '${pair%:*}'. Did you mean ${pair#*:}\\?" "$perch" "${pair%:*}"
 done
-for word in x frobnicate kbm kmen "$(printf 'explain%0500d' 1)" ''; do
+for word in x frobnicate kbm xyzzy "$(printf 'explain%0500d' 1)" ''; do
 	refused "no command is similar to '${word:0:10}'" 2 "unknown command '[^']*'\. 'perch help'" "$perch" "$word"
 done
 refused 'a command of perf' 2 "unknown command 'inject': 'perch report' reads" "$perch" inject
