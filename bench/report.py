@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares perch report and perch script with perf's, on recordings of gcc of several sizes, and on one with deep stacks.
+"""Compares perch report and perch script with perf's, on recordings of gcc of several sizes, and on
+one with deep stacks.
 
 Usage: report.py [BUILD]. PERF_DATA names an existing recording to use."""
 import os
@@ -58,24 +59,34 @@ DEEP = """
 #include <stdlib.h>
 volatile uint64_t sum;
 static uint64_t state = 88172645463325252u;
-static uint64_t any(void) { state ^= state << 13; state ^= state >> 7; return state ^= state << 17; }
+static uint64_t any(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	return state ^= state << 17;
+}
 static void call(int depth);
 %s
 static void (*const function[])(int) = { %s };
 static void call(int depth) { function[any() %% 16](depth); }
-int main(int argc, char **argv) { for (long i = atol(argv[argc - 1]); i; i--) call(24 + any() %% 4); }
+int main(int argc, char **argv)
+{
+	for (long i = atol(argv[argc - 1]); i; i--)
+		call(24 + any() %% 4);
+}
 """
 
 
 def build_deep(directory):
-    """Compiles a program whose stacks have about 26 frames of 16 functions, in any order. A call in tail position is no frame."""
+    """Compiles a program whose stacks have about 26 frames of 16 functions, in any order."""
     source, program = os.path.join(directory, "deep.c"), os.path.join(directory, "deep")
-    functions = "\n".join(f"static void f{i}(int n) {{ for (int i = 0; i < {200 + 7 * i}; i++) sum += i; "
-                          "if (n) call(n - 1); sum++; }" for i in range(16))
+    functions = "\n".join(f"static void f{i}(int n) {{ for (int i = 0; i < {200 + 7 * i}; i++) "
+                          "sum += i; if (n) call(n - 1); sum++; }" for i in range(16))
     with open(source, "w", encoding="ascii") as out:
         out.write(DEEP % (functions, ", ".join(f"f{i}" for i in range(16))))
-    subprocess.run(["gcc", "-O1", "-fno-inline", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", program, source],
-                   check=True)
+    # a call in tail position would be no frame
+    subprocess.run(["gcc", "-O1", "-fno-inline", "-fno-omit-frame-pointer",
+                    "-fno-optimize-sibling-calls", "-o", program, source], check=True)
     return [program, "50" if compare.SMOKE else "3500000"]
 
 
@@ -113,8 +124,9 @@ def record_large(perf, directory):
         functions = int(functions * SAMPLES / samples * 1.1)
 
 
-# The recordings other than the large one: name, command, frequency, call chains, the rounds of -g and script, and the targets of the
-# ratios to perf's wall times (flat, -g, script) and peak memory (-g). The second run of a command is meant, which has the symbol index.
+# The recordings other than the large one: name, command, frequency, call chains, the rounds of -g
+# and script, and the targets of the ratios to perf's wall times (flat, -g, script) and peak memory
+# (-g). The second run of a command is meant, which has the symbol index.
 SIZES = [
     ("small", build_gcc(5), 1000, ("-g",), 5, (0.05, 0.07, 0.07, 0.30)),
     ("middle", build_gcc(400), FREQUENCY, ("-g",), 3, (0.10, 0.07, 0.15, 0.10)),
@@ -129,8 +141,10 @@ def compare_cells(perch, perf, name, data, rounds, targets):
     flat, graph, script, memory = targets
     report = ["report", "--stdio", "-i", data]
     if flat:
-        compare.compare_command(f"{name}: report, flat", perch, perf, [*report, "--no-children", "-g", "none"], 5, flat)
-    compare.compare_command(f"{name}: report -g", perch, perf, [*report, "-g"], rounds, graph, memory)
+        compare.compare_command(f"{name}: report, flat", perch, perf,
+                                [*report, "--no-children", "-g", "none"], 5, flat)
+    compare.compare_command(f"{name}: report -g", perch, perf, [*report, "-g"], rounds, graph,
+                            memory)
     compare.compare_command(f"{name}: script", perch, perf, ["script", "-i", data], rounds, script)
 
 
@@ -140,10 +154,13 @@ def compare_first_run(perch, data):
         environment = ["env", f"XDG_CACHE_HOME={cache}"]
         command = [perch, "report", "--stdio", "-i", data]
         # kallsyms is in the cache in both cases
-        subprocess.run([*environment, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        subprocess.run([*environment, *command], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=True)
         clear = f"rm -rf {cache}/perch/symbols; exec \"$@\""
-        first, second = compare.alternate(([*environment, "sh", "-c", clear, "sh", *command], [*environment, *command]), 5)
-        print(f"small: the first run takes {first.cpu * 1e3:.1f} ms of CPU time, the second {second.cpu * 1e3:.1f} ms", flush=True)
+        first, second = compare.alternate(([*environment, "sh", "-c", clear, "sh", *command],
+                                           [*environment, *command]), 5)
+        print(f"small: the first run takes {first.cpu * 1e3:.1f} ms of CPU time, "
+              f"the second {second.cpu * 1e3:.1f} ms", flush=True)
 
 
 def compare_exports(perch, data, directory):
@@ -172,8 +189,10 @@ def main():
             compare_cells(perch, perf, name, data, rounds, targets)
             if name == "small":
                 compare_first_run(perch, data)
-                # perf 6.1 of Debian finds few inlined functions, for which perch reads debug information
-                compare.compare_command("small: report --no-inline", perch, perf, ["report", "--stdio", "--no-inline", "-i", data], 5, 0.05)
+                # perf 6.1 of Debian finds few inlined functions, for which perch reads debug
+                # information
+                compare.compare_command("small: report --no-inline", perch, perf,
+                                        ["report", "--stdio", "--no-inline", "-i", data], 5, 0.05)
         data = os.environ.get("PERF_DATA")
         samples = count_samples(perf, data) if data else 0
         if not data:
