@@ -347,8 +347,7 @@ static void print_off_cpu(struct record *record)
 		 off.stacks ? "" : " (no call chains)", (double)off.summed_ns / 1e9, off.summed);
 	if (off.hidden_waits)
 		cli_note(options->command,
-			 "%" PRIu64
-			 " %s waited already at the start: the call chain of such a wait is in "
+			 "%" PRIu64 " %s waited already at the start: its call chain is in "
 			 "/proc/TID/stack, which needs CAP_SYS_ADMIN",
 			 off.hidden_waits, cli_word(off.hidden_waits, "thread", "threads"));
 	if (off.uncertain)
