@@ -10,6 +10,9 @@ struct cli_usage;
 
 int perch_cmd_stat(int argc, char **argv);
 int perch_cmd_record(int argc, char **argv);
+/* The same, of all CPUs unless the options name tasks or CPUs: of a command whose events are not
+ * those of a program. argv[1] is "-a", which then counts. */
+int perch_cmd_record_all_cpus(int argc, char **argv);
 int perch_cmd_report(int argc, char **argv);
 int perch_cmd_annotate(int argc, char **argv);
 int perch_cmd_sched(int argc, char **argv);

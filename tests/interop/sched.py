@@ -257,6 +257,24 @@ def lost_records():
     cases.check(not overlapping, "no certain runs of a CPU overlap", overlapping[:3])
 
 
+def of_tasks():
+    """-p records a process, and not all CPUs, as perch record does; the words of a program are none of the recorder."""
+    with subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.001)"]) as process:
+        try:
+            result = run(PERCH, "sched", "record", "-p", str(process.pid), "-o", "tasks.data", "--", "sleep", "0.2")
+        finally:
+            process.kill()
+    if "are recorded instead" in result.stderr or "CAP_PERFMON" in result.stderr:
+        print("skipped: this user may not use tracepoints:", result.stderr)
+        return
+    cases.check(result.returncode == 0, "sched record -p records a process", result)
+    header = run(PERCH, "report", "--header-only", "-i", "tasks.data").stdout
+    cases.check(" -a " not in header, "not all CPUs are recorded", header)
+    result = run(PERCH, "sched", "record", "-o", "all.data", "--", "sh", "-c", "exit 0", "-p", "x")
+    header = run(PERCH, "report", "--header-only", "-i", "all.data").stdout
+    cases.check(result.returncode == 0 and "record -a " in header, "without -p they are, whatever the words of the program are", result, header)
+
+
 def call_chains():
     if not record(PERCH, "chains.data", "-g"):
         return
@@ -274,7 +292,7 @@ def record(command, file, *options):
 
 def main():
     refusals()
-    for part in (counts_of_the_kernel, without_tracepoints, in_a_namespace, lost_records, call_chains):
+    for part in (counts_of_the_kernel, without_tracepoints, in_a_namespace, lost_records, of_tasks, call_chains):
         cases.try_part(part)
     files = [(PERCH, "perch.data")] + [(perf, f"perf{i}.data") for i, perf in enumerate(PERFS)]
     for command, file in files:

@@ -310,7 +310,20 @@ static int check_plan(struct record_options *options)
 	return status;
 }
 
-int perch_cmd_record(int argc, char **argv)
+/* The word before the command line becomes its first one, and -a the second one. */
+static void choose_all_cpus(struct record_options *options)
+{
+	static char option[] = "-a";
+
+	if (options->target.all_cpus)
+		return;
+	options->target.all_cpus = true;
+	options->argv[0] = option;
+	options->argv--;
+	options->argc++;
+}
+
+static int parse_and_run(int argc, char **argv, bool all_cpus)
 {
 	struct record_options options = { .command = "record", .argc = argc, .argv = argv };
 	struct cli_shown_calls shown;
@@ -329,6 +342,9 @@ int perch_cmd_record(int argc, char **argv)
 	first = record_parse(&options, argc, argv);
 	if (first < argc)
 		options.program_argv = argv + first;
+	/* the default of some commands */
+	if (all_cpus && !cli_target_has_tasks(&options.target) && !options.target.cpu_list)
+		choose_all_cpus(&options);
 	status = record_check(&options);
 	if (!status)
 		status = cli_check_filter(options.command, options.events.machine);
@@ -337,4 +353,15 @@ int perch_cmd_record(int argc, char **argv)
 	record_clear_options(&options);
 	perch_machine_free(options.events.machine);
 	return status;
+}
+
+int perch_cmd_record(int argc, char **argv)
+{
+	return parse_and_run(argc, argv, false);
+}
+
+int perch_cmd_record_all_cpus(int argc, char **argv)
+{
+	argv[1] = argv[0];
+	return parse_and_run(argc - 1, argv + 1, true);
 }

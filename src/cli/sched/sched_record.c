@@ -7,7 +7,7 @@
 
 #include "sched.h"
 
-/* As perf sched record: all CPUs, in rings of 4 MiB, every event. */
+/* As perf sched record: all CPUs, in rings of 4 MiB, every event; but -p and -t are no error. */
 static const char *const record_arguments[] = {
 	"-a", "-R",
 	"-m", "1024",
@@ -48,7 +48,7 @@ int sched_record(int argc, char **argv)
 
 	if (!perch_tracepoint_format_read(&format, SCHED_SWITCH, NULL, &err)) {
 		perch_tracepoint_format_free(format);
-		return run_with(perch_cmd_record, "record", record_arguments,
+		return run_with(perch_cmd_record_all_cpus, "record", record_arguments,
 				CLI_NR(record_arguments), argc, argv);
 	}
 	cli_note(
