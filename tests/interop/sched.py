@@ -108,6 +108,11 @@ def programs_read(file):
     summary = run(PERCH, "sched", "timehist", "-s", "-i", file).stdout
     total = float(re.search(r"Total run time \(msec\): +([\d.]+)", summary)[1])
     cases.check(abs(runs / 1e6 - total) < 0.01, f"the runs of -j add up to the sum of -s: {runs / 1e6} {total}")
+    names = {f"{event['other_comm']}[{event['other_tid']}" for event in events if event["event"] == "run" and "other_comm" in event}
+    nexts = re.findall(r" next: (\S.*?\[\d+)(?:/\d+)?\] *$", run(PERCH, "sched", "timehist", "-n", "-i", file).stdout, re.M)
+    bare = re.findall(r" next: .*[^\] \n] *$", run(PERCH, "sched", "timehist", "-n", "--no-call-graph", "-i", file).stdout, re.M)
+    cases.check(nexts and not [name for name in nexts if name not in names], "-n has whole names and ids of threads", nexts[:3])
+    cases.check(all(line.endswith("<idle>") for line in bare), "no name of -n is cut", bare[:3])
     lines = run(PERCH, "sched", "map", "-i", file).stdout.splitlines()
     cases.check(len(lines) > 50 and all("*" in line for line in lines), "each line of map marks a CPU")
 
@@ -116,6 +121,9 @@ def refusals():
     for word in ("replay", "stats"):
         result = run(PERCH, "sched", word)
         cases.check(result.returncode == 2 and "perch sched latency" in result.stderr, f"{word} is refused", result)
+    for words in (("-s", "-j"), ("-s", "-x", ";"), ("-S", "-j"), ("-S", "-x", ";")):
+        result = run(PERCH, "sched", "timehist", *words)
+        cases.check(result.returncode == 2 and f"{words[0]} is for people" in result.stderr, f"timehist {' '.join(words)} is refused", result)
     result = run(PERCH, "help", "sched", "latency")
     cases.check(result.returncode == 0 and "--sort" in result.stdout, "help shows the options of a subcommand", result)
     cases.check("timehist" in run(PERCH, "help", "--complete", "sched", "").stdout.split(), "completions have the subcommands")

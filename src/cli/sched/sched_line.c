@@ -108,14 +108,14 @@ static char *put_start(const struct timehist *timehist, char *at, uint64_t time,
 	return put_bytes(at, " ", 1);
 }
 
-static char *put_task(char *at, const struct perch_timeline_thread *thread)
+static char *put_task(char *at, const struct perch_timeline_thread *thread, int width)
 {
 	char task[SCHED_TASK_BYTES];
 	size_t length;
 
 	sched_put_task(task, thread);
 	length = strlen(task);
-	return put_spaces(put_bytes(at, task, length), TASK_WIDTH - (int)length);
+	return put_spaces(put_bytes(at, task, length), width - (int)length);
 }
 
 /* "    0.019", as perf without rounding */
@@ -259,7 +259,7 @@ void timehist_print_run(struct timehist *timehist, const struct perch_timeline_i
 	at = perch__output_reserve(&timehist->reading.out, LINE_BYTES);
 	at = put_start(timehist, at, interval->end, interval->cpu, interval->cpu,
 		       thread->tid ? 's' : 'i');
-	at = put_task(at, thread);
+	at = put_task(at, thread, TASK_WIDTH);
 	if (timehist->show_priority)
 		at = put_signed(put_bytes(at, "  ", 2), thread->priority, 8);
 	at = put_ms(at, wait->sleep + wait->io + wait->preempt, 11);
@@ -274,7 +274,7 @@ void timehist_print_run(struct timehist *timehist, const struct perch_timeline_i
 	*at++ = uncertain ? '?' : ' ';
 	if (next) {
 		at = put_text(at, " next: ");
-		at = put_task(at, next) - (TASK_WIDTH - SCHED_TASK_WIDTH);
+		at = put_task(at, next, SCHED_TASK_WIDTH);
 	}
 	if (is_of_thread(&timehist->reading.record, thread))
 		at = put_chain(timehist, at);
@@ -303,12 +303,10 @@ void timehist_print_edge(struct timehist *timehist, const struct perch_timeline_
 	}
 	at = perch__output_reserve(&timehist->reading.out, LINE_BYTES);
 	at = put_start(timehist, at, edge->time, here->cpu, wakeup ? UINT32_MAX : here->cpu, 'm');
-	at = put_task(at, other);
+	at = put_task(at, other, TASK_WIDTH);
 	at = put_spaces(at, timehist->show_priority ? 45 : 35);
 	at = put_text(at, wakeup ? "awakened: " : "migrated: ");
-	at = put_task(at, edge->thread);
-	while (at[-1] == ' ')
-		at--;
+	at = put_task(at, edge->thread, 0);
 	if (!wakeup) {
 		at = put_number(put_text(at, " cpu "), edge->from_cpu, 1, 0);
 		at = put_number(put_text(at, " => "), edge->cpu, 1, 0);

@@ -237,9 +237,11 @@ static int check(struct timehist *timehist)
 {
 	if (timehist->summary_only && timehist->with_summary)
 		return cli_usage_error(TIMEHIST_COMMAND, "-s and -S exclude each other");
-	if (timehist->summary_only && (timehist->reading.json || timehist->reading.separator))
+	if ((timehist->summary_only || timehist->with_summary) &&
+	    (timehist->reading.json || timehist->reading.separator))
 		return cli_usage_error(TIMEHIST_COMMAND,
-				       "-s is for people; 'perch sched latency' has -j and -x");
+				       "%s is for people; 'perch sched latency' has -j and -x",
+				       timehist->summary_only ? "-s" : "-S");
 	return 0;
 }
 
