@@ -5,6 +5,7 @@
 PERF names the perf to compare with (perf).
 """
 import collections
+import itertools
 import json
 import os
 import re
@@ -123,6 +124,34 @@ def check_lock_rows(work, name, words, key_of_perf, key_of_perch, own=()):
           missing[:5], str(extra[:5]), str(len(expected)))
 
 
+def check_wakers(work):
+    """The rows of -o have the threads that woke waiters, as the events say."""
+    waits, wakers = {}, collections.Counter()
+    for line in perch(work, "dump", "--json", "--time", "-i", "wakers.data").stdout.splitlines():
+        record = json.loads(line)
+        if record["type"] != "SAMPLE":
+            if record["type"] == "LOST":
+                print("ok - wakers # skip events were lost")
+                return
+            continue
+        own, tid = record["tracepoint"], record["fields"]["tid"]
+        if record["event"].startswith("lock:contention_begin"):
+            # of nested waits the last one is woken
+            waits.setdefault((tid, own["lock_addr"]["value"]), [None, own["flags"]["value"]])
+        elif record["event"].startswith("lock:contention_end"):
+            waker, _ = waits.pop((tid, own["lock_addr"]["value"]), (None, 0))
+            if waker is not None:
+                wakers[waker] += 1
+        else:
+            asleep = [key for key, (_, flags) in waits.items() if key[0] == own["pid"]["value"] and not int(flags) & 1]
+            if asleep:
+                waits[asleep[-1]][0] = tid
+    found = collections.Counter()
+    for row in rows(work, "lock", "contention", "-o", "-i", "wakers.data"):
+        found[row["tid"]] += row["contended"]
+    check(found == wakers, f"the {len(wakers)} threads that woke waiters", found - wakers, wakers - found)
+
+
 def check_lock(work):
     skip = "4" if int(re.search(r"version (\d+)", perf(work, "version"))[1]) > 6 else "3"
     command = ["perf", "bench", "sched", "messaging", "-g", "4", "-l", "100"]
@@ -140,6 +169,9 @@ def check_lock(work):
     types = {row["type"] for row in rows(work, "lock", "contention", "-i", "lock.perf")}
     parts = sum(row["contended"] for kind in types for row in rows(work, "lock", "contention", "-i", "lock.perf", "-Y", kind))
     check(parts == count, f"-Y divides the waits by type: {' '.join(sorted(types))}")
+    done = perch(work, "lock", "-o", "record", "-a", "-o", "wakers.data", "--", *command)
+    check(done.returncode == 0, "perch lock -o record", done)
+    check_wakers(work)
     done = perch(work, "lock", "contention", "-i", "lock.perf", "-E", "2", "-x", ";")
     check(re.fullmatch(r"# contended;wait_total;.*;caller\n(\d+;\d+;.*\n){2}", done.stdout), "-x prints numbers", done)
     check(perch(work, "lock", "contention", "-Y", "none").returncode == 2, "-Y refuses an unknown type")
@@ -230,6 +262,19 @@ def other_kwork(ours, theirs):
     return missing, rest
 
 
+def without_joined(ours, theirs):
+    """Rows that are left of both. perf adds up works that had the same address one after the other, under one name."""
+    theirs = list(theirs)
+    for joined in list(theirs):
+        here = [row for row in ours if row[0][:3] == joined[0][:3] == "(w)" and row[1] == joined[1]]
+        parts = next((part for nr in (2, 3) for part in itertools.combinations(here, nr)
+                      if sum(row[2] for row in part) == joined[2] and abs(sum(row[3] for row in part) - joined[3]) < 0.00101), None)
+        if parts:
+            theirs.remove(joined)
+            ours = [row for row in ours if row not in parts]
+    return ours, theirs
+
+
 def check_kwork(work):
     load = ["sh", "-c", "dd if=/dev/zero of=written bs=1M count=32 conv=fsync 2>/dev/null; sleep 0.3"]
     perf(work, "kwork", "record", "-o", "kwork.perf", "--", *load)
@@ -240,7 +285,7 @@ def check_kwork(work):
         ours = sorted((row["name"], row["cpu"], row["count"], row["runtime"] / 1e6, row["max"] / 1e6)
                       for row in rows(work, "kwork", "report", "-i", name) if row["count"])
         # perf does not see a work that moves to another CPU while it runs
-        missing, rest = other_kwork(ours, theirs)
+        missing, rest = without_joined(*other_kwork(ours, theirs))
         check(ours and not rest and all(row[0].startswith("(w)") for row in missing) and len(missing) <= 2 + len(ours) / 20,
               f"perf kwork report of {name} has the {len(ours)} rows of perch", str((missing, rest)))
         theirs = [row for row in kwork_rows(perf(work, "kwork", "latency", "-i", name)) if row[0].startswith("(s)")]
@@ -297,6 +342,8 @@ def check_kmem(work):
               str(sums[0]), str(sums[1]))
         own = rows(work, "kmem", "--page", "stat", "-i", name)
         check(sum(row["hit"] for row in own) == int(sums[0][0][1]) - int(sums[0][5][1]), f"rows have all pages, {name}")
+        live = rows(work, "kmem", "--page", "--live", "stat", "-i", name)
+        check(all(row["hit"] for row in live) and sum(row["hit"] for row in live) <= int(sums[0][3][1]), f"--live has only pages, {name}", sums[0])
         check(all("GFP_" in row["gfp"] or row["gfp"].startswith("0x") for row in own), f"flags have names, {name}", str(own[:2]))
 
 
@@ -348,6 +395,10 @@ def check_losses(work):
     own = rows(work, "lock", "contention", "-t", "-i", "lost.data")
     uncertain = sum(row["uncertain"] for row in own)
     check(f"{uncertain} interval" in done.stderr or not uncertain, "a note says how many intervals may be wrong", done, str(uncertain))
+    with open(os.path.join(work, "lost.data"), "rb") as file, subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE) as pipe:
+        piped = subprocess.run([PERCH, "lock", "contention", "-t", "-j", "-i", "-"], stdin=pipe.stdout, capture_output=True, text=True,
+                               errors="replace", timeout=limit(100), check=False)
+    check([json.loads(line) for line in piped.stdout.splitlines()] == own and "twice" not in piped.stderr, "a pipe has the same rows", piped)
     # the same from the records: a loss is between the record before on its CPU and the LOST record
     losses, last, begun, waits = [], {}, {}, []
     for line in perch(work, "dump", "--json", "--time", "-i", "lost.data").stdout.splitlines():
@@ -394,7 +445,8 @@ def check_signals(work):
 
 
 def check_usage(work):
-    for words in (["lock"], ["lock", "info"], ["lock", "frobnicate"], ["kwork", "top"], ["kmem"], ["kmem", "--live", "stat"]):
+    for words in (["lock"], ["lock", "info"], ["lock", "frobnicate"], ["kwork", "top"], ["kmem"], ["kmem", "--live", "stat"],
+                  ["kwork", "timehist", "-E", "1"], ["kwork", "timehist", "-F", "name"], ["kwork", "timehist", "-s", "name"]):
         done = perch(work, *words)
         check(done.returncode == 2 and f"perch help {words[0]}" in done.stderr, f"perch {' '.join(words)} is refused", done)
 

@@ -7,7 +7,6 @@
  * completion of a part moves the rest to the sectors behind it. Requests without sectors (flush)
  * of one device are joined in any order.
  */
-#define _GNU_SOURCE /* memmem() */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,13 +73,12 @@ static uint64_t minor_of(uint64_t device)
 static bool is_this_machine(const struct tables *tables)
 {
 	struct perch_reader *reader = perch_session_reader(tables->input.session);
+	const char *name = perch_reader_text(reader, PERCH_FEATURE_HOSTNAME);
+	const char *release = perch_reader_text(reader, PERCH_FEATURE_OSRELEASE);
 	struct utsname own;
-	const void *data;
-	size_t size;
 
-	return !uname(&own) &&
-	       !perch_reader_feature(reader, PERCH_FEATURE_HOSTNAME, &data, &size) &&
-	       memmem(data, size, own.nodename, strlen(own.nodename) + 1);
+	return name && release && !uname(&own) && !strcmp(name, own.nodename) &&
+	       !strcmp(release, own.release);
 }
 
 /* Copies the name of a device of this machine. Returns false if it is not known. */
@@ -196,9 +194,11 @@ static int complete(struct tables *tables, const struct tables_sample *sample)
 	row = find_row(tables, key.word[0], key.word[2]);
 	if (!row)
 		return -ENOMEM;
-	row->number[BYTES] += request.value[REQUEST_BYTES];
-	row->number[ERRORS] += sample->value[LENGTH] != 0;
-	add_queue(row, request.value[REQUEST_QUEUE]);
+	if (!request.uncertain) {
+		row->number[BYTES] += request.value[REQUEST_BYTES];
+		row->number[ERRORS] += sample->value[LENGTH] != 0;
+		add_queue(row, request.value[REQUEST_QUEUE]);
+	}
 	return tables_add(row, &request);
 }
 

@@ -115,11 +115,32 @@ static uint64_t add_to_row(struct tables *tables, unsigned table,
 	return (uint64_t)(row - tables->table[table].row);
 }
 
+static void remove_from_row(struct tables_row *row, uint64_t bytes)
+{
+	row->number[HITS]--;
+	row->number[BYTES] -= bytes;
+}
+
+/* With --live, takes pages that were freed from their rows. */
+static void remove_pages(struct tables *tables, const struct perch_pair *pages)
+{
+	const struct kmem *kmem = kmem_of(tables);
+
+	if (!kmem->live)
+		return;
+	remove_from_row(&tables->table[KMEM_BY_CALLER].row[pages->value[CALLER_ROW]],
+			pages->value[PAGE_BYTES]);
+	if (kmem->by_allocation)
+		remove_from_row(&tables->table[KMEM_BY_ALLOCATION].row[pages->value[PAGE_ROW]],
+				pages->value[PAGE_BYTES]);
+}
+
 static int add_pages(struct tables *tables, const struct tables_sample *sample)
 {
 	struct perch_pair pages = { .key = { .word = { sample->value[PFN] } },
 				    .start = sample->time };
 	struct kmem *kmem = kmem_of(tables);
+	const struct perch_pair *before;
 	uint32_t caller;
 
 	kmem->sums.allocations++;
@@ -128,6 +149,10 @@ static int add_pages(struct tables *tables, const struct tables_sample *sample)
 		kmem->sums.failed++;
 		return 0;
 	}
+	/* what is allocated again was freed, by an event that is missing */
+	before = perch_pairs_find(tables->pairs[0], &pages.key);
+	if (before)
+		remove_pages(tables, before);
 	caller = find_caller(tables, sample);
 	pages.value[CALLER_ROW] = add_to_row(tables, KMEM_BY_CALLER, sample, caller);
 	pages.value[PAGE_ROW] =
@@ -136,12 +161,6 @@ static int add_pages(struct tables *tables, const struct tables_sample *sample)
 		return -ENOMEM;
 	pages.value[PAGE_BYTES] = bytes_of(sample->value[ORDER]);
 	return perch_pairs_begin(tables->pairs[0], &pages, NULL) < 0 ? -ENOMEM : 0;
-}
-
-static void remove_from_row(struct tables_row *row, uint64_t bytes)
-{
-	row->number[HITS]--;
-	row->number[BYTES] -= bytes;
 }
 
 static int free_pages(struct tables *tables, const struct tables_sample *sample)
@@ -157,13 +176,7 @@ static int free_pages(struct tables *tables, const struct tables_sample *sample)
 		return 0;
 	}
 	kmem->sums.matched += pages.value[PAGE_BYTES];
-	if (!kmem->live)
-		return 0;
-	remove_from_row(&tables->table[KMEM_BY_CALLER].row[pages.value[CALLER_ROW]],
-			pages.value[PAGE_BYTES]);
-	if (kmem->by_allocation)
-		remove_from_row(&tables->table[KMEM_BY_ALLOCATION].row[pages.value[PAGE_ROW]],
-				pages.value[PAGE_BYTES]);
+	remove_pages(tables, &pages);
 	return 0;
 }
 

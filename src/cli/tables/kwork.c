@@ -17,9 +17,9 @@
 #define COMMAND "kwork"
 
 enum { IRQ, SOFTIRQ, WORKQUEUE, NR_CLASSES };
-enum { RUN, DELAY };	    /* pairs */
-enum { ROW, LATE, RAISED }; /* values of a run */
-enum { CPU };		    /* numbers of a row */
+enum { RUN, DELAY };			    /* pairs */
+enum { ROW, LATE, RAISED, LATE_UNCERTAIN }; /* values of a run */
+enum { CPU };				    /* numbers of a row */
 
 struct kwork {
 	struct tables tables;
@@ -82,13 +82,16 @@ static bool is_wanted(const struct kwork *kwork, unsigned class)
 static int find_row(struct kwork *kwork, const struct tables_sample *sample,
 		    const struct work *work, struct tables_row **row)
 {
-	const uint64_t key[TABLES_KEYS] = { work->class, work->id, work->cpu };
+	uint64_t key[TABLES_KEYS] = { work->class, work->id, work->cpu, work->function };
 	char plain[TABLES_CELL - 64], name[TABLES_CELL];
 
 	*row = NULL;
 	put_plain_name(&kwork->tables, sample, work, plain, sizeof(plain));
 	if (kwork->name && strcmp(kwork->name, plain))
 		return 0;
+	/* devices share an interrupt, and a later work may have the address of one before */
+	if (work->class == IRQ)
+		key[3] = perch__hash_bytes(0, plain, strlen(plain));
 	*row = tables_row(&kwork->tables.table[0], key);
 	if (!*row || (*row)->name)
 		return *row ? 0 : -ENOMEM;
@@ -110,6 +113,12 @@ static void print_title(struct kwork *kwork)
 	       " -----------------  -----------------  ------  ------------------------------  ----------  ----------\n");
 }
 
+/* True if the run or its delay may be wrong. */
+static bool is_uncertain(const struct perch_pair *run)
+{
+	return run->uncertain || run->value[LATE_UNCERTAIN];
+}
+
 static void print_json_run(const struct tables_row *row, const struct perch_pair *run)
 {
 	char name[TABLES_CELL];
@@ -121,7 +130,7 @@ static void print_json_run(const struct tables_row *row, const struct perch_pair
 	printf(",\"runtime\":%" PRIu64, run->end - run->start);
 	if (run->value[RAISED])
 		printf(",\"delay\":%" PRIu64, run->value[LATE]);
-	printf(",\"uncertain\":%s}\n", run->uncertain ? "true" : "false");
+	printf(",\"uncertain\":%s}\n", is_uncertain(run) ? "true" : "false");
 }
 
 /* A run in the layout of perf. '?' follows one that may be wrong. */
@@ -143,7 +152,7 @@ static void print_run(struct kwork *kwork, const struct tables_row *row,
 	       (double)(run->end - run->start) / 1e6);
 	if (run->value[RAISED])
 		printf("  %10.3f", (double)run->value[LATE] / 1e6);
-	puts(run->uncertain ? " ?" : "");
+	puts(is_uncertain(run) ? " ?" : "");
 }
 
 /* ---- events ---- */
@@ -198,6 +207,7 @@ static int add_entry(struct tables *tables, const struct tables_sample *sample,
 	run.value[ROW] = (uint64_t)(row - tables->table[0].row);
 	run.value[LATE] = raised ? delay.end - delay.start : 0;
 	run.value[RAISED] = raised;
+	run.value[LATE_UNCERTAIN] = raised && delay.uncertain;
 	return perch_pairs_begin(tables->pairs[RUN], &run, NULL) < 0 ? -ENOMEM : 0;
 }
 
@@ -368,6 +378,11 @@ static int choose_timehist(struct tables *tables)
 {
 	if (tables->separator)
 		return cli_usage_error(COMMAND, "timehist has no -x; -j prints JSON");
+	if (tables->entries || tables->fields || tables->sort)
+		return cli_usage_error(COMMAND, "timehist has no %s: it prints runs as they end",
+				       tables->entries	? "-E"
+				       : tables->fields ? "-F"
+							: "-s");
 	return choose_kwork(tables, false, true);
 }
 

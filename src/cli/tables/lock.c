@@ -208,7 +208,7 @@ static const struct cli_option options[] = {
 	CLI_ROW(.letter = 't', .name = "threads", SETS(by_thread),
 		.help = "a row for each thread that waits"),
 	CLI_ROW(.letter = 'o', .name = "lock-owner", SETS(by_owner),
-		.help = "a row for each call chain that ended waits, by who woke the waiter"),
+		.help = "a row for each thread and call chain that woke waiters, which ended waits"),
 	CLI_ROW(.letter = 'U', .name = "user", SETS(user),
 		.help = "locks of programs, which wait by futex(2)"),
 	CLI_ROW(.letter = 'E', .name = "entries", .argument = "N", SETS(tables.entries),

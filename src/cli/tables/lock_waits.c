@@ -149,10 +149,10 @@ static int begin_wait(struct lock *lock, const struct tables_sample *sample,
 static struct tables_row *find_owner(struct lock *lock, const struct perch_pair *pair,
 				     const struct tables_row *waiter)
 {
-	const uint64_t key[TABLES_KEYS] = { lock->stack[pair->value[WOKEN_BY]].hash[0],
-					    lock->stack[pair->value[WOKEN_BY]].hash[1] };
 	const struct lock_stack *stack = &lock->stack[pair->value[WOKEN_BY]];
 	uint64_t type = waiter->number[LOCK_TYPE], address = waiter->number[LOCK_ADDRESS];
+	const uint64_t key[TABLES_KEYS] = { stack->hash[0], stack->hash[1], type,
+					    pair->value[WAKER_TID] };
 	struct tables_row *row = tables_row(&lock->tables.table[1], key);
 
 	if (!row)

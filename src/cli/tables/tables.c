@@ -91,15 +91,14 @@ static void print_notes(struct tables *tables)
 	}
 	cli_filter_print_notes(&tables->filter, &tables->input);
 	cli_input_print_notes(&tables->input);
-	if (uncertain)
+	if (uncertain && tables->command->uncertain)
+		cli_note(command, "%" PRIu64 " %s", uncertain, tables->command->uncertain);
+	else if (uncertain)
 		cli_note(command,
 			 "%" PRIu64 " %s in which events were lost may be wrong, and %s only in "
 			 "the columns uncertain and uncertain_ns",
 			 uncertain, cli_word(uncertain, "interval", "intervals"),
 			 cli_word(uncertain, "is", "are"));
-	if (tables->losses && !strcmp(tables->input.path, "standard input"))
-		cli_note(command, "standard input cannot be read twice: intervals that ended just "
-				  "before a loss are not known; record to a file");
 	if (left_out)
 		cli_note(command, "%" PRIu64 " intervals are left out: too many at the same time",
 			 left_out);
@@ -121,6 +120,8 @@ static int show(struct tables *tables, char **program)
 		status = open_input(tables, program);
 	if (!status)
 		status = make_pairs(tables);
+	if (!status && tables->lists)
+		cli_start_pager();
 	if (!status)
 		status = tables_read(tables);
 	if (!status) {

@@ -144,6 +144,11 @@ struct tables_command {
 	/* prints what is about all rows, after the text; or NULL */
 	void (*summary)(const struct tables *tables);
 	bool counts_missing; /* and says how many begins and ends are missing */
+	/* what a note says of intervals in which events were lost, after their number; NULL: the
+	 * columns that they are in */
+	const char *uncertain;
+	/* true for a row that is not printed; or NULL */
+	bool (*leaves_out)(const struct tables *tables, const struct tables_row *row);
 	/* discards what is of the command alone, before the file is read again; or NULL */
 	void (*restart)(struct tables *tables);
 };

@@ -196,19 +196,23 @@ static int compare_rows(const void *first, const void *second, void *context)
 }
 
 /* Returns the rows in their order, or NULL. */
+/* Returns the rows that are printed, *nr of them; NULL without memory. */
 static const struct tables_row **sort_rows(const struct tables *tables,
-					   const struct tables_table *table)
+					   const struct tables_table *table, size_t *nr)
 {
 	const struct tables_row **rows = perch__reallocarray(NULL, table->nr + 1, sizeof(*rows));
 	struct order order = { .tables = tables };
 
 	if (!rows)
 		return NULL;
+	*nr = 0;
 	for (size_t i = 0; i < table->nr; i++)
-		rows[i] = &table->row[i];
+		if (!tables->command->leaves_out ||
+		    !tables->command->leaves_out(tables, &table->row[i]))
+			rows[(*nr)++] = &table->row[i];
 	find_columns(tables, table->view, tables->sort ? tables->sort : table->view->sort,
 		     &order.keys);
-	qsort_r(rows, table->nr, sizeof(*rows), compare_rows, &order);
+	qsort_r(rows, *nr, sizeof(*rows), compare_rows, &order);
 	return rows;
 }
 
@@ -366,13 +370,15 @@ static int print_table(const struct tables *tables, const struct tables_table *t
 {
 	static const struct tables_column uncertain = { "uncertain", "uncertain", TABLES_COUNT,
 							TABLES_AT(uncertain) };
-	const struct tables_row **rows = sort_rows(tables, table);
-	size_t nr = tables->entries && tables->entries < table->nr ? tables->entries : table->nr;
+	size_t nr;
+	const struct tables_row **rows = sort_rows(tables, table, &nr);
 	struct columns columns = { .nr = 0 };
 	int status = 0;
 
 	if (!rows)
 		return cli_no_memory(tables->input.command);
+	if (tables->entries && tables->entries < nr)
+		nr = tables->entries;
 	find_columns(tables, table->view, tables->fields ? tables->fields : table->view->fields,
 		     &columns);
 	if (!tables->fields && has_uncertain(table) && columns.nr < MOST_COLUMNS) {

@@ -180,14 +180,12 @@ static int read_again(struct tables *tables)
 
 int tables_read(struct tables *tables)
 {
-	/* what ended before a LOST record is not marked in a pipe, which cannot be read twice */
-	bool is_pipe = !strcmp(tables->input.path, "standard input");
 	int status = find_formats(tables);
 
-	tables->counting = is_pipe || !tables->lists;
+	tables->counting = !tables->lists;
 	if (!status)
 		status = read_records(tables, false);
-	if (status || is_pipe || !(tables->losses || tables->lists))
+	if (status || !(tables->losses || tables->lists))
 		return status;
 	status = read_again(tables);
 	tables->counting = true;
