@@ -136,6 +136,7 @@ struct perch_timeline {
 	uint64_t now;	      /* of the last record */
 	int rc;		      /* the first result of a callback that is not 0 */
 	struct perch_timeline_stats stats;
+	uint64_t lost_samples; /* by LOST_SAMPLES records; stats.lost: by LOST records */
 };
 
 /* A change at a time: from a tracepoint or from another record. */

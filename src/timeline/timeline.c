@@ -166,7 +166,10 @@ static void take_lost(struct perch_timeline *timeline, const struct perch_record
 {
 	const struct timeline_change change = change_of(record);
 
-	timeline->stats.lost += record->lost.lost;
+	if (record->type == PERCH_RECORD_LOST)
+		timeline->stats.lost += record->lost.lost;
+	else
+		timeline->lost_samples += record->lost.lost;
 	perch__timeline_lose(timeline, change.cpu, change.time ? change.time : timeline->now);
 }
 
@@ -254,6 +257,9 @@ void perch_timeline_get_stats(const struct perch_timeline *timeline,
 			      struct perch_timeline_stats *stats)
 {
 	*stats = timeline->stats;
+	/* LOST_SAMPLES records, at the end of a file, include what LOST records report */
+	if (stats->lost < timeline->lost_samples)
+		stats->lost = timeline->lost_samples;
 }
 
 const struct perch_timeline_thread *perch_timeline_find(struct perch_timeline *timeline,

@@ -3,9 +3,11 @@
 """Tests perch stat record and report: perf and perch print the same counts of the same file; options that a file cannot have; files
 that are cut or damaged."""
 import json
+import math
 import os
 import random
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -148,6 +150,19 @@ def check_refusals():
     check(done.stdout == "started\n", "after -- it is a program", done)
 
 
+def check_scales():
+    """A scale that no event has: clocks have the scale 1e-6."""
+    with open("program", "rb") as file:
+        whole = file.read()
+    scale = struct.pack("=d", 1e-6)
+    for wrong in math.nan, math.inf, 1e300, -1.0, 0.0:
+        with open("scaled", "wb") as file:
+            file.write(whole.replace(scale, struct.pack("=d", wrong)))
+        done = run("report", "-i", "scaled")
+        check(scale in whole and done.returncode == 0 and len(counts(done.stdout)) == 3 and "of task-clock:u is not used" in done.stderr,
+              "the scale %g is not used" % wrong, done)
+
+
 def check_damage():
     with open("intervals", "rb") as file:
         whole = file.read()
@@ -177,6 +192,7 @@ def main():
         check_cpus()
         check_threads()
         check_refusals()
+        check_scales()
         check_damage()
         os.chdir("/")
     return 1 if cases.failed else 0

@@ -206,6 +206,11 @@ static void test_lost(void **state)
 	expect(&fixture, 9, PERCH_TIMELINE_UNKNOWN, 100, 420, BEFORE | UNCERTAIN);
 	feed_switch(&fixture, 720, 1, 9, 1, 0);
 	expect(&fixture, 9, RUNNING, 420, 720, UNCERTAIN);
+	/* at the end of a file: of the same records, and of others */
+	feed_losses(&fixture, PERCH_RECORD_LOST_SAMPLES, 730, 0, 4);
+	assert_int_equal(stats_of(&fixture).lost, 5);
+	feed_losses(&fixture, PERCH_RECORD_LOST_SAMPLES, 730, 0, 3);
+	assert_int_equal(stats_of(&fixture).lost, 7);
 	end_timeline(&fixture);
 }
 

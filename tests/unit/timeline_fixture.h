@@ -163,12 +163,18 @@ static void feed_task(struct timeline_fixture *fixture, uint32_t type, uint64_t 
 	feed(fixture, &record);
 }
 
+static inline void feed_losses(struct timeline_fixture *fixture, enum perch_record_type type,
+			       uint64_t time, uint32_t cpu, uint64_t lost)
+{
+	struct perch_record record = record_of(type, time, cpu, 0);
+
+	record.lost.lost = lost;
+	feed(fixture, &record);
+}
+
 static void feed_lost(struct timeline_fixture *fixture, uint64_t time, uint32_t cpu)
 {
-	struct perch_record record = record_of(PERCH_RECORD_LOST, time, cpu, 0);
-
-	record.lost.lost = 5;
-	feed(fixture, &record);
+	feed_losses(fixture, PERCH_RECORD_LOST, time, cpu, 5);
 }
 
 #endif

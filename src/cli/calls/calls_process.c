@@ -113,11 +113,13 @@ static void discard_paths(struct process *process)
 
 static void remove_process(struct calls_process_table *table, uint32_t pid)
 {
-	struct process *process = find_process(table, pid), *last = &table->process[table->nr - 1];
-	uint32_t index = (uint32_t)(process - table->process);
+	struct process *process = find_process(table, pid), *last;
+	uint32_t index;
 
 	if (!process)
 		return;
+	last = &table->process[table->nr - 1];
+	index = (uint32_t)(process - table->process);
 	discard_paths(process);
 	perch__hash_remove(&table->table, hash_of(table, pid), index);
 	if (process != last) {

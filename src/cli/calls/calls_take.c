@@ -67,7 +67,7 @@ static int show_call(struct calls *calls, struct calls_call *call)
 	calls->uncertain += call->what == PERCH_SYSCALL_UNCERTAIN;
 	if (calls->summary_only || calls->with_summary)
 		rc = calls_summary_add(calls, call);
-	if (!calls->summary_only && is_shown(calls, call)) {
+	if (!calls->summary_only && !calls->truncated && is_shown(calls, call)) {
 		if (calls->json)
 			calls_put_json(calls, call);
 		else
@@ -285,8 +285,11 @@ int calls_take(struct calls *calls, const struct perch_record *record)
 		rc = take_sample(calls, record);
 		break;
 	case PERCH_RECORD_LOST:
-	case PERCH_RECORD_LOST_SAMPLES:
 		take_lost(calls, record->lost.lost);
+		break;
+	case PERCH_RECORD_LOST_SAMPLES: /* at the end: they include what LOST records report */
+		calls->lost_samples += record->lost.lost;
+		perch_syscall_lost(calls->joiner);
 		break;
 	case PERCH_RECORD_FORK:
 		rc = perch_syscall_fork(calls->joiner, record->task.pid, record->task.tid);
@@ -367,12 +370,14 @@ int calls_end(struct calls *calls)
 
 void calls_print_notes(const struct calls *calls)
 {
-	if (calls->lost || calls->exits_lost || calls->entries_lost || calls->uncertain)
+	const uint64_t lost = calls->lost > calls->lost_samples ? calls->lost : calls->lost_samples;
+
+	if (lost || calls->exits_lost || calls->entries_lost || calls->uncertain)
 		cli_note(CALLS_COMMAND,
 			 "%" PRIu64 " records were lost: of %" PRIu64
 			 " calls the exit is missing, of %" PRIu64 " the entry, and of %" PRIu64
 			 " entry and exit may be of different calls; a larger -m loses less",
-			 calls->lost, calls->exits_lost, calls->entries_lost, calls->uncertain);
+			 lost, calls->exits_lost, calls->entries_lost, calls->uncertain);
 	if (calls->damaged)
 		cli_note(CALLS_COMMAND, "%" PRIu64 " samples are damaged", calls->damaged);
 	if (calls->other)

@@ -200,7 +200,10 @@ const char *stat_missing_text(const struct stat_line *line)
 
 int stat_decimals(const struct stat_line *line)
 {
-	return line->scale == (double)(uint64_t)line->scale ? 0 : 2;
+	bool whole = line->scale >= 0 && line->scale < 0x1p63 &&
+		     line->scale == (double)(uint64_t)line->scale;
+
+	return whole ? 0 : 2;
 }
 
 /* A second metric is on a line of its own, in the same column. */

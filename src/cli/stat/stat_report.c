@@ -114,6 +114,16 @@ static int take_events(struct reading *reading)
 	return 0;
 }
 
+/* Units are from 2^-32 Joules to 64 MiB. */
+static void set_scale(struct perch_event *event, double scale)
+{
+	if (scale >= 1e-30 && scale <= 1e30) /* and a number */
+		event->scale = scale;
+	else
+		cli_note(STAT_COMMAND, "the file is damaged: the scale %g of %s is not used", scale,
+			 event->name);
+}
+
 static void take_update(struct reading *reading, const struct perch_record *record)
 {
 	struct {
@@ -123,6 +133,7 @@ static void take_update(struct reading *reading, const struct perch_record *reco
 	size_t size = take_body(record, &update, sizeof(update));
 	struct cell *cell = find_cell(reading, update.id);
 	uint64_t bits;
+	double scale;
 
 	if (!cell || size <= offsetof(__typeof__(update), text))
 		return;
@@ -133,7 +144,8 @@ static void take_update(struct reading *reading, const struct perch_record *reco
 	} else if (word64(reading, update.kind) == STAT_UPDATE_SCALE) {
 		memcpy(&bits, update.text, sizeof(bits));
 		bits = word64(reading, bits);
-		memcpy(&reading->stat->events.list.event[cell->event].scale, &bits, sizeof(bits));
+		memcpy(&scale, &bits, sizeof(scale));
+		set_scale(&reading->stat->events.list.event[cell->event], scale);
 	}
 }
 
@@ -402,10 +414,12 @@ static int print_round(struct reading *reading, enum stat_round_kind kind, uint6
 	struct stat_job *stat = reading->stat;
 	struct stat_part *part = &stat->part[0];
 	bool interval = kind == STAT_ROUND_INTERVAL;
+	/* the times of a damaged file may go back */
+	uint64_t before = interval && reading->last_ns < ns ? reading->last_ns : 0;
 	struct perch_error err;
 
 	stat->interval_ns = interval ? ns : 0;
-	stat->wall_ns = (double)(interval ? ns - reading->last_ns : ns);
+	stat->wall_ns = (double)(ns - before);
 	stat->elapsed_ns = (struct perch__mean){ .nr = 1, .mean = (double)ns };
 	reading->last_ns = ns;
 	reading->ended = true;
