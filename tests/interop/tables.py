@@ -444,6 +444,17 @@ def check_signals(work):
         check(not os.listdir(directory), "no file stays behind", str(os.listdir(directory)))
 
 
+def check_targets(work):
+    """record is of all CPUs unless its options, not those of the program, name a target."""
+    own = str(os.getpid())
+    for words, is_all in (["--", "ls", "-p", "/none"], True), (["ls", "-C", "/none"], True), (["-m", "64", "ls", "-u"], True), (["-t", own, "true"], False), \
+            (["--pid", own, "true"], False), (["--tid=" + own, "true"], False), (["--cpu", "0", "true"], False), (["-qp", own, "true"], False):
+        perch(work, "kmem", "record", "-o", "target.data", *words)
+        line = perch(work, "report", "--header-only", "-i", "target.data")
+        found = re.search(r"cmdline : .*?record (-a )?", line.stdout)
+        check(found and bool(found[1]) == is_all, f"kmem record {' '.join(words)} records {'all CPUs' if is_all else 'no more'}", line)
+
+
 def check_usage(work):
     for words in (["lock"], ["lock", "info"], ["lock", "frobnicate"], ["kwork", "top"], ["kmem"], ["kmem", "--live", "stat"],
                   ["kwork", "timehist", "-E", "1"], ["kwork", "timehist", "-F", "name"], ["kwork", "timehist", "-s", "name"]):
@@ -466,6 +477,7 @@ def main():
         for name, function in (("lock:contention_begin", check_lock), ("lock:contention_begin", check_losses),
                                ("lock:contention_begin", check_lock_functions), ("lock:contention_begin", check_lock_names),
                                ("syscalls:sys_enter_futex", check_user_locks), ("irq:softirq_entry", check_kwork), ("irq:softirq_entry", check_signals),
+                               ("kmem:kmalloc", check_targets),
                                ("kmem:kmalloc", check_kmem), ("block:block_rq_issue", check_block)):
             if not has_event(name) or not shutil.which("cc"):
                 print(f"ok - {function.__name__} # skip this kernel lacks {name}, or there is no compiler")

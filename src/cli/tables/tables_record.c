@@ -38,31 +38,28 @@ static void add_option(struct arguments *arguments, const char *option, const ch
 	add(arguments, value);
 }
 
-/* True if an option about the target is among those before the program. */
-static bool has_target(int argc, char **argv)
-{
-	for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
-		if (argv[i][0] == '-' && argv[i][1] && strchr("pCu", argv[i][1]))
-			return true;
-	return false;
-}
-
 static void begin_arguments(struct arguments *arguments, const struct tables *tables)
 {
 	const char *const *own = tables->command->record(tables);
 
 	add(arguments, "record");
+	if (tables->all_cpus || tables->command->system_wide)
+		add(arguments, "-a");
 	while (*own)
 		add(arguments, *own++);
 }
 
-static int run_record(struct arguments *arguments, const char *command)
+static int run_record(struct arguments *arguments, const struct tables *tables)
 {
+	/* -a of the command itself gives way to options about the target */
+	int (*record)(int argc, char **argv) = !tables->all_cpus && tables->command->system_wide
+						       ? perch_cmd_record_all_cpus
+						       : perch_cmd_record;
 	int status;
 
 	add(arguments, NULL);
-	status = arguments->failed ? cli_no_memory(command)
-				   : perch_cmd_record((int)arguments->nr - 1, arguments->text);
+	status = arguments->failed ? cli_no_memory(tables->input.command)
+				   : record((int)arguments->nr - 1, arguments->text);
 	free(arguments->text);
 	return status;
 }
@@ -72,11 +69,9 @@ int tables_record(const struct tables *tables, int argc, char **argv)
 	struct arguments arguments = { 0 };
 
 	begin_arguments(&arguments, tables);
-	if (tables->all_cpus || (tables->command->system_wide && !has_target(argc, argv)))
-		add(&arguments, "-a");
 	for (int i = 0; i < argc; i++)
 		add(&arguments, argv[i]);
-	return run_record(&arguments, tables->input.command);
+	return run_record(&arguments, tables);
 }
 
 static int record_program(const struct tables *tables, const char *path, char **program)
@@ -86,16 +81,13 @@ static int record_program(const struct tables *tables, const char *path, char **
 	begin_arguments(&arguments, tables);
 	add(&arguments, "-q");
 	add_option(&arguments, "-o", path);
-	if (tables->all_cpus ||
-	    (tables->command->system_wide && !tables->pids && !tables->tids && !tables->cpus))
-		add(&arguments, "-a");
 	add_option(&arguments, "-p", tables->pids);
 	add_option(&arguments, "-t", tables->tids);
 	add_option(&arguments, "-C", tables->cpus);
 	add(&arguments, "--");
 	while (program && *program)
 		add(&arguments, *program++);
-	return run_record(&arguments, tables->input.command);
+	return run_record(&arguments, tables);
 }
 
 /* Makes a directory, and the path of a file in it. Returns 0 or the exit status. */
