@@ -5,6 +5,12 @@
 . "$(dirname "$(realpath "$0")")/common.bash"
 
 target=${PERCH_BUILD_ROOT:?}/tests/kernel/probe_target
+# What clang says about variables depends on its version and on what it counts for fuzzers.
+if readelf -p .comment "$target" 2> readelf_err | grep -q clang && command -v gcc > which_out; then
+	gcc -g -O2 -o probe_target "${PERCH_SOURCE_ROOT:?}/tests/kernel/probe_target.c"
+	gcc -g -O0 -o probe_target-plain "$PERCH_SOURCE_ROOT/tests/kernel/probe_target.c"
+	target=$PWD/probe_target
+fi
 
 # Prints the arguments of the samples of a recording, without the address.
 values() {		# file

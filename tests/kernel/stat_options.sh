@@ -353,7 +353,7 @@ if in_user_space; then
 	refuses "--per-thread of a program" 2 'needs running threads' --per-thread -- true
 	refuses "--all-user with --all-kernel" 2 'exclude each other' --all-user --all-kernel -- true
 	refuses "-n with -e" 2 'counts no events' -n -e page-faults -- true
-	refuses "-M" 2 'no tables' -M IPC -- true
+	refuses "-M" 2 'only perf has built in' -M IPC -- true
 	refuses "-G without CPUs" 2 '-G needs CPUs' -e page-faults -G / -- true
 	refuses "--for-each-cgroup without CPUs" 2 'needs -a or -C' --for-each-cgroup / -- true
 fi
