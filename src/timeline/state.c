@@ -40,7 +40,9 @@ static void read_pair(struct timeline_task_states *states, const char *at, const
 	uint64_t bits = strtoull(at + 1, &after, 0);
 	const char *quote = memchr(after, '"', (size_t)(end - after));
 
-	if (quote && bits && !(bits & (bits - 1)))
+	/* the format is of the file: only what is a letter is printed as one */
+	if (quote && bits && !(bits & (bits - 1)) &&
+	    ((quote[1] >= 'A' && quote[1] <= 'Z') || (quote[1] >= 'a' && quote[1] <= 'z')))
 		states->letter[__builtin_ctzll(bits)] = quote[1];
 }
 

@@ -330,6 +330,13 @@ static void test_task_states(void **state)
 			 "{ 1024, \"N\" }) : \"R\", REC->prev_state & 2048 ? \"+\" : \"\"\n",
 			 old, sizeof(old) / sizeof(*old)),
 		"RRSDTSPIS");
+	/* what is no letter is none, as if the format lacked it */
+	assert_string_equal(
+		kinds_of("print fmt: \"%s%s\", REC->prev_state ? "
+			 "__print_flags(REC->prev_state, \"|\", { 1, \"S\" }, { 2, \"\033\" }, "
+			 "{ 4, \"\" }, { 8, \"t\" }) : \"R\", \"\"\n",
+			 (const uint32_t[]){ 1, 2, 4, 8, 0x10 }, 5),
+		"SRRtR");
 }
 
 /* A file with a million thread ids gets no memory for them. */
