@@ -77,15 +77,14 @@ static struct sched_row *get_row(struct latency *latency, const char *name, uint
 }
 
 /* Rows of one name are one row, with the id of its first thread. */
-static void end_thread(struct latency *latency, const struct perch_timeline_thread *thread)
+static void add_to_row(struct latency *latency, const struct perch_timeline_thread *thread,
+		       struct sched_row *from)
 {
-	struct latency_thread *ended = get_thread(latency, thread);
-	struct sched_row *row, *from;
+	struct sched_row *row;
 	char name[SCHED_NAME_BYTES];
 
-	if (!ended || !thread->tid || (!ended->row.counted && !ended->row.runtime))
+	if (!thread->tid || (!from->counted && !from->runtime && !from->uncertain))
 		return;
-	from = &ended->row;
 	sched_put_name(name, sizeof(name), thread);
 	row = get_row(latency, name, latency->per_thread ? thread->tid : 0);
 	if (!row)
@@ -104,10 +103,19 @@ static void end_thread(struct latency *latency, const struct perch_timeline_thre
 		row->max_start = from->max_start;
 		row->max_end = from->max_end;
 	}
-	if (cli_delays_merge(&row->delays, &from->delays)) {
+	if (cli_delays_merge(&row->delays, &from->delays))
 		latency->no_memory = true;
-		cli_delays_clear(&from->delays);
-	}
+}
+
+/* A thread that begins later may get the index of the one that has ended. */
+static void end_thread(struct latency *latency, const struct perch_timeline_thread *thread)
+{
+	struct latency_thread *ended = get_thread(latency, thread);
+
+	if (!ended)
+		return;
+	add_to_row(latency, thread, &ended->row);
+	cli_delays_clear(&ended->row.delays);
 	*ended = (struct latency_thread){ 0 };
 }
 
