@@ -190,6 +190,12 @@ void cli_put_clean(FILE *stream, const char *text)
 	fputs(clean, stream);
 }
 
+void cli_make_field(char *text, const char *separator)
+{
+	for (; *text; text++)
+		*text = cli_field_character(*text, separator);
+}
+
 void cli_progress(const char *what, uint64_t done, uint64_t total)
 {
 	static int shown = -1;

@@ -55,6 +55,16 @@ int cli_check_stdout(const char *command, int error);
 /* Writes an untrusted name; '?' replaces control characters and invalid UTF-8. */
 void cli_put_clean(FILE *stream, const char *text);
 
+/* A character of a text that stands between separators: what could begin one becomes a dot. */
+static inline char cli_field_character(char character, const char *separator)
+{
+	if (character != separator[0])
+		return character;
+	return character == '.' ? '_' : '.';
+}
+/* The same for a whole text. */
+void cli_make_field(char *text, const char *separator);
+
 /* Updates a progress line on stderr if that is a terminal. done == total clears the line. */
 void cli_progress(const char *what, uint64_t done, uint64_t total);
 

@@ -199,7 +199,7 @@ static void put_key(const struct table *table, size_t key, const char *text)
 
 	if (separator) {
 		for (text += strspn(text, " "); *text; text++)
-			putchar(*text == separator ? '.' : *text);
+			putchar(cli_field_character(*text, &separator));
 		return;
 	}
 	if (right && used < width)

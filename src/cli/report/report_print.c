@@ -95,11 +95,10 @@ static size_t bytes_of(const char *text, size_t columns)
 
 /* ---- cells ---- */
 
-/* Writes a text of -t: the separator in it becomes a dot. */
 static void put_separated(struct report_table *table, const char *text)
 {
 	for (; *text; text++)
-		put_repeated(table, *text == table->report->separator[0] ? '.' : *text, 1);
+		put_repeated(table, cli_field_character(*text, table->report->separator), 1);
 }
 
 /* Cuts a text that is longer than a fitted column. The last column is not padded. */

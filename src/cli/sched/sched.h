@@ -73,6 +73,9 @@ void sched_close(struct sched_reading *reading);
 void sched_put_task(char task[SCHED_TASK_BYTES], const struct perch_timeline_thread *thread);
 /* The name of a thread, cleaned: ":TID" if it is unknown. */
 void sched_put_name(char *name, size_t size, const struct perch_timeline_thread *thread);
+/* The same for JSON or a line of fields. */
+void sched_put_field(const struct sched_reading *reading, char name[SCHED_NAME_BYTES],
+		     const struct perch_timeline_thread *thread);
 /* Text of the output, by printf(). */
 void sched_printf(struct sched_reading *reading, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -96,7 +96,7 @@ static void print_json(struct map *map, uint64_t time, uint32_t cpu,
 	struct perch__json_writer *json = &map->reading.writer;
 	char name[SCHED_NAME_BYTES];
 
-	sched_put_name(name, sizeof(name), thread);
+	sched_put_field(&map->reading, name, thread);
 	if (!map->reading.json) {
 		const char *between = map->reading.separator;
 

@@ -44,6 +44,14 @@ void sched_put_name(char *name, size_t size, const struct perch_timeline_thread 
 		snprintf(name, size, ":%" PRIu32, thread->tid);
 }
 
+void sched_put_field(const struct sched_reading *reading, char name[SCHED_NAME_BYTES],
+		     const struct perch_timeline_thread *thread)
+{
+	sched_put_name(name, SCHED_NAME_BYTES, thread);
+	if (!reading->json)
+		cli_make_field(name, reading->separator);
+}
+
 void sched_put_task(char task[SCHED_TASK_BYTES], const struct perch_timeline_thread *thread)
 {
 	size_t length;

@@ -107,7 +107,7 @@ static void print_table(const struct sched_rows *rows)
 		uncertain_ns += row->uncertain_ns;
 		runtime += row->runtime;
 		counted += row->counted;
-		if (row->counted)
+		if (row->counted || row->uncertain)
 			print_row(reading, row);
 	}
 	print_line(reading, 113);
@@ -127,14 +127,15 @@ static void print_table(const struct sched_rows *rows)
 static const struct {
 	const char *name;
 	size_t at; /* of a uint64_t in struct sched_row */
+	bool time; /* since 1970 it has more than 53 bits: it is a number all the same */
 } values[] = {
 	{ "threads", offsetof(struct sched_row, threads) },
 	{ "runtime_ns", offsetof(struct sched_row, runtime) },
 	{ "count", offsetof(struct sched_row, counted) },
 	{ "delay_ns", offsetof(struct sched_row, total) },
 	{ "max_ns", offsetof(struct sched_row, max) },
-	{ "max_start", offsetof(struct sched_row, max_start) },
-	{ "max_end", offsetof(struct sched_row, max_end) },
+	{ "max_start", offsetof(struct sched_row, max_start), true },
+	{ "max_end", offsetof(struct sched_row, max_end), true },
 	{ "preemptions", offsetof(struct sched_row, preemptions) },
 	{ "migrations", offsetof(struct sched_row, migrations) },
 	{ "uncertain", offsetof(struct sched_row, uncertain) },
@@ -169,7 +170,8 @@ static void print_json(const struct sched_rows *rows)
 		perch__json_put_text(json, "comm", row->name);
 		perch__json_put_number(json, "tid", row->first_tid);
 		for (size_t k = 0; k < CLI_NR(values); k++)
-			perch__json_put_number(json, values[k].name, member_of(row, k));
+			(values[k].time ? perch__json_put_integer : perch__json_put_number)(
+				json, values[k].name, member_of(row, k));
 		for (size_t k = 0; k < CLI_NR(computed); k++)
 			perch__json_put_number(json, computed[k].name,
 					       (uint64_t)value_of(row, computed[k].key));
@@ -191,8 +193,11 @@ static void print_fields(const struct sched_rows *rows)
 		sched_printf(reading, "%s%s", between, computed[k].name);
 	for (size_t i = 0; i < rows->nr; i++) {
 		const struct sched_row *row = &rows->row[i];
+		char name[SCHED_TASK_BYTES];
 
-		sched_printf(reading, "\n%s%s%" PRIu32, row->name, between, row->first_tid);
+		snprintf(name, sizeof(name), "%s", row->name);
+		cli_make_field(name, between);
+		sched_printf(reading, "\n%s%s%" PRIu32, name, between, row->first_tid);
 		for (size_t k = 0; k < CLI_NR(values); k++)
 			sched_printf(reading, "%s%" PRIu64, between, member_of(row, k));
 		for (size_t k = 0; k < CLI_NR(computed); k++)

@@ -287,6 +287,8 @@ static void print_separated(const struct tables *tables, const struct tables_row
 					 number_of(tables, rows[j], column));
 			else
 				put_cell(tables, rows[j], column, text);
+			if (column->text)
+				cli_make_field(text, tables->separator);
 			printf("%s%s", i ? tables->separator : "", text);
 		}
 		putchar('\n');
@@ -310,6 +312,9 @@ static void put_json_cell(struct perch__json_writer *json, const struct tables *
 		text[strlen(text) - 1] = 0; /* % */
 		perch__json_key(json, column->name);
 		perch__output_text(json->out, text);
+	} else if (column->kind == TABLES_TIME) {
+		/* since 1970 it has more than 53 bits: it is a number all the same */
+		perch__json_put_integer(json, column->name, number_of(tables, row, column));
 	} else {
 		perch__json_put_number(json, column->name, number_of(tables, row, column));
 	}
