@@ -102,6 +102,10 @@ def programs_read(file):
                 "percentiles grow up to the maximum")
     fields = [line.split(";") for line in run(PERCH, "sched", "latency", "-x", ";", "-i", file).stdout.splitlines()]
     cases.check(len(fields) == len(rows) + 1 and all(len(line) == len(fields[0]) for line in fields), "-x prints what -j prints")
+    for name in ("latency", "timehist", "map"):
+        fields = [line.split("s") for line in run(PERCH, "sched", name, "-x", "s", "-i", file).stdout.splitlines()[1:]]
+        cases.check(len({len(line) for line in fields}) == 1, f"{name} -x: a separator in a name becomes a dot", fields[:3])
+    cases.check(all(isinstance(row[key], int) for row in rows for key in ("max_start", "max_end")), "times are numbers")
     events = json.loads(run(PERCH, "sched", "timehist", "-j", "-wM", "-i", file).stdout)
     cases.check({event["event"] for event in events} >= {"run", "wakeup"}, "-j of timehist has runs and wakeups")
     runs = sum(event["run_ns"] for event in events if event["event"] == "run")

@@ -97,7 +97,7 @@ static char *put_start(const struct timehist *timehist, char *at, uint64_t time,
 	*at++ = '.';
 	at = put_number(at, time / 1000 % 1000000, 6, 0);
 	at = put_bytes(at, " [", 2);
-	at = put_number(at, cpu == UINT32_MAX ? 0 : cpu, 4, 0);
+	at = cpu == UINT32_MAX ? put_text(at, "   -") : put_number(at, cpu, 4, 0);
 	at = put_bytes(at, "] ", 2);
 	if (timehist->cpu_visual) {
 		*at++ = ' ';
@@ -136,8 +136,9 @@ static bool is_scheduler(const char *name)
 	       !strcmp(name, "__traceiter_sched_switch");
 }
 
-static char *put_chain(struct timehist *timehist, char *at)
+static void print_chain(struct timehist *timehist)
 {
+	struct perch__output *out = &timehist->reading.out;
 	struct perch_session *session = timehist->reading.input.session;
 	const struct perch_record *record = &timehist->reading.record;
 	struct perch_session_sample sample;
@@ -145,8 +146,8 @@ static char *put_chain(struct timehist *timehist, char *at)
 
 	if (timehist->no_chains || !record->sample.callchain.nr ||
 	    perch_session_resolve(session, record, &sample, NULL))
-		return at;
-	at = put_bytes(at, "  ", 2);
+		return;
+	perch__output_spaces(out, 2);
 	for (size_t i = 1; i < sample.nr && nr < timehist->max_stack; i++) {
 		const struct perch_address *address =
 			perch_session_address(session, sample.chain[i]);
@@ -156,12 +157,9 @@ static char *put_chain(struct timehist *timehist, char *at)
 			perch_clean_text(address->symbol->name, name, sizeof(name));
 		if (is_scheduler(name))
 			continue;
-		at = nr++ ? put_bytes(at, " <- ", 4) : at;
-		at = put_text(at, name);
-		if (nr == 12)
-			break;
+		perch__output_text(out, nr++ ? " <- " : "");
+		perch__output_text(out, name);
 	}
-	return at;
 }
 
 static bool is_of_thread(const struct perch_record *record,
@@ -203,9 +201,9 @@ static void print_event(struct timehist *timehist, const char *event, uint64_t t
 	const char *between = timehist->reading.separator;
 	char name[SCHED_NAME_BYTES], other_name[SCHED_NAME_BYTES] = "", letter[2] = { state };
 
-	sched_put_name(name, sizeof(name), thread);
+	sched_put_field(&timehist->reading, name, thread);
 	if (other)
-		sched_put_name(other_name, sizeof(other_name), other);
+		sched_put_field(&timehist->reading, other_name, other);
 	if (!timehist->reading.json) {
 		sched_printf(&timehist->reading,
 			     "%s%s%" PRIu64 "%s%" PRIi32 "%s%s%s%" PRIu32 "%s%" PRIu32 "%s%" PRIi32
@@ -276,10 +274,10 @@ void timehist_print_run(struct timehist *timehist, const struct perch_timeline_i
 		at = put_text(at, " next: ");
 		at = put_task(at, next, SCHED_TASK_WIDTH);
 	}
-	if (is_of_thread(&timehist->reading.record, thread))
-		at = put_chain(timehist, at);
-	*at++ = '\n';
 	perch__output_end(&timehist->reading.out, at);
+	if (is_of_thread(&timehist->reading.record, thread))
+		print_chain(timehist);
+	perch__output_char(&timehist->reading.out, '\n');
 }
 
 /* ---- edges ---- */
