@@ -51,6 +51,21 @@ bool cli_parse_number(const char *text, uint64_t *number)
 	return isdigit((unsigned char)text[0]) && !*end && !errno;
 }
 
+bool cli_take_id(const char **list, uint32_t *id)
+{
+	const char *at = *list;
+	unsigned long number;
+	char *end;
+
+	errno = 0;
+	number = strtoul(at, &end, 10);
+	if (errno || !isdigit((unsigned char)*at) || (*end && *end != ',') || number > INT32_MAX)
+		return false;
+	*id = (uint32_t)number;
+	*list = *end ? end + 1 : NULL;
+	return true;
+}
+
 static void set_number(const struct parser *parser, const struct cli_option *option,
 		       const char *argument, uint64_t *value)
 {

@@ -125,6 +125,11 @@ const char *cli_options_parse_operand(const struct cli_usage *usage, void *state
 
 /* Parses "10" or "0xa", without blanks or a sign. Returns false if the text is no such number. */
 bool cli_parse_number(const char *text, uint64_t *number);
+/*
+ * Takes the next number, at most INT32_MAX, from a list such as "12,34". *list becomes the rest,
+ * NULL after the last number. Returns false if a number does not come next.
+ */
+bool cli_take_id(const char **list, uint32_t *id);
 
 /* ---- options_table.c ---- */
 

@@ -128,6 +128,9 @@ def refusals():
     for words in (("-s", "-j"), ("-s", "-x", ";"), ("-S", "-j"), ("-S", "-x", ";")):
         result = run(PERCH, "sched", "timehist", *words)
         cases.check(result.returncode == 2 and f"{words[0]} is for people" in result.stderr, f"timehist {' '.join(words)} is refused", result)
+    for words in (("latency", "-t", "abc"), ("map", "-t", "5-9"), ("timehist", "-p", "1,")):
+        result = run(PERCH, "sched", *words)
+        cases.check(result.returncode == 2 and "expected numbers" in result.stderr, f"sched {' '.join(words)} is refused", result)
     result = run(PERCH, "help", "sched", "latency")
     cases.check(result.returncode == 0 and "--sort" in result.stdout, "help shows the options of a subcommand", result)
     cases.check("timehist" in run(PERCH, "help", "--complete", "sched", "").stdout.split(), "completions have the subcommands")

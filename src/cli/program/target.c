@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Options -p, -t, -u, -a, -C and -G -> a list of targets. */
 #define _GNU_SOURCE
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -97,25 +96,17 @@ typedef int add_task(struct perch_targets *targets, pid_t id, struct perch_machi
 static int add_tasks(const char *command, const char *option, const char *list, add_task *add,
 		     struct perch_machine *machine, struct perch_targets *targets)
 {
-	const char *at = list;
-
-	for (;;) {
+	for (const char *rest = list; rest;) {
 		struct perch_error err;
-		char *end;
-		long number;
+		uint32_t id;
 
-		errno = 0;
-		number = strtol(at, &end, 10);
-		if (errno || !isdigit((unsigned char)*at) || (*end && *end != ',') || number <= 0 ||
-		    number > INT32_MAX)
+		if (!cli_take_id(&rest, &id) || !id)
 			return cli_usage_error(command, "%s %s: expected numbers such as 12,34",
 					       option, list);
-		if (add(targets, (pid_t)number, machine, &err))
+		if (add(targets, (pid_t)id, machine, &err))
 			return cli_error(command, &err);
-		if (!*end)
-			return 0;
-		at = end + 1;
 	}
+	return 0;
 }
 
 /* The number of a user that is given by name or number. Returns 0 or a negative errno. */

@@ -136,11 +136,28 @@ static uint32_t count_cpus(const struct sched_reading *reading)
 	return nr && nr <= SCHED_MAX_CPUS ? nr : 1;
 }
 
+/* Returns 0, or an exit status after a message. */
+static int check_ids(const struct sched_reading *reading, const char *option, const char *list)
+{
+	uint32_t id;
+
+	for (const char *rest = list; rest;)
+		if (!cli_take_id(&rest, &id))
+			return cli_usage_error(reading->input.command,
+					       "%s %s: expected numbers such as 12,34", option,
+					       list);
+	return 0;
+}
+
 int sched_open(struct sched_reading *reading)
 {
 	struct perch_error err;
-	int status;
+	int status = check_ids(reading, "-t", reading->tids);
 
+	if (!status)
+		status = check_ids(reading, "-p", reading->pids);
+	if (status)
+		return status;
 	reading->input.options.keep_stacks = true;
 	status = cli_input_open(&reading->input);
 	if (status)
@@ -160,15 +177,23 @@ int sched_open(struct sched_reading *reading)
 	return status;
 }
 
-/* True if a list of numbers or names, with commas, has one. list: NULL is all. */
-static bool list_has(const char *list, uint32_t id, const char *name)
+/* list: NULL is all. */
+static bool has_id(const char *list, uint32_t id)
+{
+	bool all = !list, found = false;
+
+	for (uint32_t other; list && !found && cli_take_id(&list, &other);)
+		found = other == id;
+	return all || found;
+}
+
+static bool has_name(const char *list, const char *name)
 {
 	size_t length;
 
 	for (; list; list = list[length] ? list + length + 1 : NULL) {
 		length = strcspn(list, ",");
-		if (name ? strlen(name) == length && !strncmp(list, name, length)
-			 : strtoul(list, NULL, 10) == id)
+		if (strlen(name) == length && !strncmp(list, name, length))
 			return true;
 		if (!list[length])
 			return false;
@@ -180,9 +205,8 @@ bool sched_is_wanted(struct sched_reading *reading, const struct perch_timeline_
 {
 	if (reading->wanted < 0)
 		reading->wanted = cli_filter_match(&reading->filter, &reading->record) > 0;
-	return reading->wanted && list_has(reading->tids, thread->tid, NULL) &&
-	       list_has(reading->pids, thread->pid, NULL) &&
-	       list_has(reading->comms, 0, thread->name);
+	return reading->wanted && has_id(reading->tids, thread->tid) &&
+	       has_id(reading->pids, thread->pid) && has_name(reading->comms, thread->name);
 }
 
 static void note_times(struct sched_reading *reading)
