@@ -425,22 +425,26 @@ def check_losses(work):
 
 
 def check_signals(work):
-    """A signal ends the recording of -a: SIGINT with the table, SIGTERM without; nothing stays behind."""
+    """A signal ends the recording of -a: SIGINT with the table, SIGTERM without; nothing stays behind. SIGHUP is ignored after nohup(1)."""
     directory = os.path.join(work, "temporary")
     os.makedirs(directory, exist_ok=True)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        process = subprocess.Popen([PERCH, "kwork", "report", "-a"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+    for before, number in (([], signal.SIGINT), ([], signal.SIGTERM), ([], signal.SIGHUP), (["nohup"], signal.SIGINT)):
+        process = subprocess.Popen([*before, PERCH, "kwork", "report", "-a"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                                    env={**os.environ, "TMPDIR": directory})
         end = time.monotonic() + limit(30)
         while not any("perf.data" in files for _, _, files in os.walk(directory)) and time.monotonic() < end:
             time.sleep(0.05)
         time.sleep(0.2)
+        if before:
+            process.send_signal(signal.SIGHUP)
+            time.sleep(0.2)
+            check(process.poll() is None, "a recording goes on after SIGHUP that nohup ignores", str(process.returncode))
         process.send_signal(number)
         out, err = process.communicate(timeout=limit(60))
         if number == signal.SIGINT:
-            check(process.returncode == 0 and out.startswith("Kwork Name"), "SIGINT ends a recording, and the table follows", str(process.returncode), out, err)
+            check(process.returncode == 0 and out.startswith("Kwork Name"), f"{' '.join([*before, 'SIGINT'])} ends a recording, and the table follows", str(process.returncode), out, err)
         else:
-            check(process.returncode == -number and not out, "SIGTERM ends all", str(process.returncode), out, err)
+            check(process.returncode == -number and not out, f"{number.name} ends all", str(process.returncode), out, err)
         check(not os.listdir(directory), "no file stays behind", str(os.listdir(directory)))
 
 

@@ -73,7 +73,6 @@ static int parse_words(struct functions *functions, int argc, char **argv)
 
 static void clear_functions(struct functions *functions)
 {
-	functions_remove(functions);
 	perch_function_calls_free(functions->calls);
 	for (size_t i = 0; i < functions->nr_rows; i++) {
 		free(functions->row[i].name);
@@ -84,6 +83,7 @@ static void clear_functions(struct functions *functions)
 	free(functions->entry);
 	free(functions->options);
 	cli_input_close(&functions->input);
+	cli_own_recording_remove(&functions->recording);
 }
 
 int functions_run(int argc, char **argv)
@@ -105,7 +105,7 @@ int functions_run(int argc, char **argv)
 	if (cli_check_stdout(FUNCTIONS_COMMAND, 0))
 		status = CLI_EXIT_FAILURE;
 	if (!status)
-		status = functions.program_status;
+		status = functions.recording.status;
 	clear_functions(&functions);
 	return status;
 }

@@ -17,6 +17,7 @@
 #include "delays.h"
 #include "input/input.h"
 #include "options.h"
+#include "program/own_recording.h"
 
 #define FUNCTIONS_COMMAND "trace"
 
@@ -49,9 +50,8 @@ struct functions {
 	size_t nr_probes;
 	char **options; /* of perch record; NULL terminates them */
 	char **program; /* NULL: -i */
-	int program_status;
-	bool verbose;	 /* print each call */
-	char *directory; /* of a recording that is removed */
+	bool verbose;	/* print each call */
+	struct cli_own_recording recording;
 	struct functions_row *row;
 	size_t nr_rows, rows_capacity;
 	struct functions_event *event; /* by index of the event in the file */
@@ -73,10 +73,8 @@ int functions_run(int argc, char **argv);
 
 /* ---- functions_record.c ---- */
 
-/* Records into a file in functions->directory, whose path becomes functions->input.path. Returns 0
- * or the exit status. */
+/* Records into a file that becomes the input. Returns 0 or the exit status. */
 int functions_record(struct functions *functions);
-void functions_remove(struct functions *functions);
 
 /* ---- functions_read.c ---- */
 

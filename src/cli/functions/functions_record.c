@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "commands.h"
 #include "functions.h"
@@ -41,8 +38,9 @@ static int make_events(const char *probe, char *event[2])
 	return rc ? -ENOMEM : 0;
 }
 
-static int record_probes(const struct functions *functions, const char *path)
+static int record_probes(void *context, const char *path)
 {
+	const struct functions *functions = context;
 	static char name[] = "record", quiet[] = "-q", count[] = "-c", one[] = "1", output[] = "-o",
 		    option[] = "-e", end[] = "--";
 	char *const first[] = { name, quiet, count, one, output };
@@ -80,68 +78,13 @@ static int record_probes(const struct functions *functions, const char *path)
 	return status;
 }
 
-/* Returns the exit status of a recording that another process makes: signals that it blocks, and
- * definitions of probes, are not those of what follows. Ctrl-C ends the recording alone. */
-static int run_record(const struct functions *functions, const char *path)
-{
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
-	int status = 0;
-	pid_t child;
-
-	fflush(NULL);
-	sigaction(SIGINT, &ignore, &before);
-	child = fork();
-	if (!child) {
-		sigaction(SIGINT, &before, NULL);
-		exit(record_probes(functions, path));
-	}
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	sigaction(SIGINT, &before, NULL);
-	if (child < 0) {
-		cli_note(FUNCTIONS_COMMAND, "cannot start a process: %s", strerror(errno));
-		return CLI_EXIT_FAILURE;
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 int functions_record(struct functions *functions)
 {
-	const char *temporary = getenv("TMPDIR");
-	char *path;
-	int status;
+	int status = cli_own_recording_make(&functions->recording, FUNCTIONS_COMMAND, record_probes,
+					    functions);
 
-	if (asprintf(&functions->directory, "%s/perch-XXXXXX",
-		     temporary && *temporary ? temporary : "/tmp") < 0) {
-		functions->directory = NULL;
-		return cli_no_memory(FUNCTIONS_COMMAND);
-	}
-	if (!mkdtemp(functions->directory)) {
-		cli_note(FUNCTIONS_COMMAND, "cannot create %s: %s", functions->directory,
-			 strerror(errno));
-		free(functions->directory);
-		functions->directory = NULL;
-		return CLI_EXIT_FAILURE;
-	}
-	if (asprintf(&path, "%s/perf.data", functions->directory) < 0)
-		return cli_no_memory(FUNCTIONS_COMMAND);
-	functions->input.path = path;
-	status = run_record(functions, path);
-	if (access(path, R_OK))
-		return status ? status : CLI_EXIT_FAILURE;
 	/* the program may have failed, and its calls are of interest all the same */
-	functions->program_status = status;
-	return 0;
-}
-
-void functions_remove(struct functions *functions)
-{
-	if (functions->input.path) {
-		unlink(functions->input.path);
-		free((char *)functions->input.path);
-		functions->input.path = NULL;
-	}
-	if (functions->directory)
-		rmdir(functions->directory);
-	free(functions->directory);
+	if (!status)
+		functions->input.path = functions->recording.path;
+	return status;
 }

@@ -129,7 +129,7 @@ static int show(struct tables *tables, char **program)
 		status = tables_print(tables);
 		print_notes(tables);
 	}
-	return status ? status : tables->record_status;
+	return status ? status : tables->recording.status;
 }
 
 static void clear(struct tables *tables)
@@ -144,7 +144,7 @@ static void clear(struct tables *tables)
 	if (tables->input.session)
 		cli_input_close(&tables->input);
 	tables_clear_variables(&tables->variables);
-	tables_remove_recording(tables);
+	cli_own_recording_remove(&tables->recording);
 }
 
 /* ---- subcommands ---- */

@@ -39,6 +39,7 @@
 #include "input/filter_options.h"
 #include "input/input.h"
 #include "options.h"
+#include "program/own_recording.h"
 
 enum {
 	TABLES_FIELDS = 6,  /* of an event, most */
@@ -184,9 +185,7 @@ struct tables {
 	uint64_t losses, samples;
 	bool counting; /* not only losses are looked for */
 	struct tables_variables variables;
-	/* tables_record.c */
-	char *directory; /* of a file that is not kept; NULL: none */
-	int record_status;
+	struct cli_own_recording recording; /* of a command line without record and -i */
 };
 
 /* The options of all these commands: struct tables. */
@@ -210,7 +209,6 @@ int tables_record(const struct tables *tables, int argc, char **argv);
 /* Records a program, or the targets of the options, into a file that becomes the input. Returns 0
  * or the exit status. */
 int tables_record_live(struct tables *tables, char **program);
-void tables_remove_recording(struct tables *tables);
 
 /* ---- tables_print.c ---- */
 
