@@ -44,6 +44,22 @@ static void put_quoted(struct perch__say *to, const char *bytes, size_t length)
 	}
 }
 
+/* What is read after the call may be memory that the program has used again: only a text that ends
+ * and can be printed is shown then. */
+static bool is_likely_text(const char *bytes, const char *end)
+{
+	size_t length = end ? (size_t)(end - bytes) : 0;
+
+	for (size_t i = 0; i < length;) {
+		struct perch__character c = perch__next_character(bytes + i, length - i);
+
+		if (!c.printable)
+			return false;
+		i += c.size;
+	}
+	return length;
+}
+
 bool perch__say_string(struct perch__say *to, const struct perch_syscall_process *process,
 		       uint64_t address)
 {
@@ -66,7 +82,7 @@ bool perch__say_string(struct perch__say *to, const struct perch_syscall_process
 		if ((size_t)got < want)
 			break;
 	}
-	if (!used)
+	if (!used || (!verified && !is_likely_text(bytes, end)))
 		return false;
 	perch__say_put(to, "\"", 1);
 	put_quoted(to, bytes, end ? (size_t)(end - bytes) : used);

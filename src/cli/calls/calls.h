@@ -111,6 +111,7 @@ struct calls {
 	bool truncated;	  /* --max-events was reached */
 	/* what was shown, and what cannot be */
 	uint64_t shown, lost, exits_lost, entries_lost, uncertain, damaged, other;
+	uint64_t unread;       /* arguments in memory that could not be read any more */
 	uint64_t lost_samples; /* by LOST_SAMPLES records; lost: by LOST records */
 };
 

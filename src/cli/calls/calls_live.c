@@ -166,9 +166,10 @@ static bool has_ended(struct live *live)
 	if (live->program.pid > 0 && !live->program_ended)
 		live->program_ended =
 			!cli_program_wait(&live->program, WNOHANG, &live->program_status, NULL);
-	/* children of the program may outlive it */
+	/* children of the program may outlive it; others than the program never end */
 	return perch_sampler_ended(live->sampler) ||
-	       (live->program_ended && live->calls->record.no_inherit);
+	       (live->program_ended &&
+		(live->calls->record.no_inherit || !live->plan.program_only));
 }
 
 static int loop(struct live *live)

@@ -328,12 +328,13 @@ static ssize_t read_memory(void *context, uint64_t address, void *bytes, size_t 
 	}
 	*verified = false;
 	process = table->calls->live ? find_process(table, table->pid) : NULL;
-	if (!process || process->gone)
-		return -ESRCH;
-	got = read_now(table->pid, address, bytes, size);
-	if (got < 0 && errno == ESRCH)
+	got = !process || process->gone ? -ESRCH : read_now(table->pid, address, bytes, size);
+	if (got < 0 && process && errno == ESRCH)
 		process->gone = true;
-	return got > 0 && !runs_same(process) ? -ESRCH : got;
+	if (got > 0 && !runs_same(process))
+		got = -ESRCH;
+	table->calls->unread += table->calls->live && got <= 0;
+	return got;
 }
 
 /* ---- descriptors ---- */

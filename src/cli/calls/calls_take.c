@@ -376,8 +376,16 @@ void calls_print_notes(const struct calls *calls)
 		cli_note(CALLS_COMMAND,
 			 "%" PRIu64 " records were lost: of %" PRIu64
 			 " calls the exit is missing, of %" PRIu64 " the entry, and of %" PRIu64
-			 " entry and exit may be of different calls; a larger -m loses less",
-			 lost, calls->exits_lost, calls->entries_lost, calls->uncertain);
+			 " entry and exit may be of different calls%s",
+			 lost, calls->exits_lost, calls->entries_lost, calls->uncertain,
+			 lost ? "; a larger -m loses less" : "");
+	if (calls->unread)
+		cli_note(CALLS_COMMAND,
+			 "%" PRIu64
+			 " arguments in memory are shown as addresses, because the call had ended "
+			 "when they were read: probes read texts in the call, as 'perch record -e "
+			 "\"uprobe:libc:open64(%%di:string)\"', see perch-events(7)",
+			 calls->unread);
 	if (calls->damaged)
 		cli_note(CALLS_COMMAND, "%" PRIu64 " samples are damaged", calls->damaged);
 	if (calls->other)

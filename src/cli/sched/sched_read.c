@@ -256,10 +256,11 @@ int sched_finish(struct sched_reading *reading, int status)
 	cli_input_print_notes(&reading->input);
 	perch_timeline_get_stats(reading->timeline, &stats);
 	if (stats.uncertain)
-		cli_note(command,
-			 "%" PRIu64 " of %" PRIu64
-			 " intervals may be wrong (%.3f ms): records were lost or are missing",
-			 stats.uncertain, stats.intervals, (double)stats.uncertain_ns / 1e6);
+		cli_note(command, "%" PRIu64 " of %" PRIu64 " intervals may be wrong (%.3f ms): %s",
+			 stats.uncertain, stats.intervals, (double)stats.uncertain_ns / 1e6,
+			 stats.lost ? "records were lost"
+				    : "switches or wakeups are missing, although no record was "
+				      "lost");
 	if (reading->input.verbose && (stats.missing_switches || stats.missing_wakeups))
 		cli_note(command,
 			 "missing are %" PRIu64 " switches and %" PRIu64

@@ -117,7 +117,7 @@ static void print_table(const struct sched_rows *rows)
 	if (uncertain)
 		sched_printf(reading,
 			     "  %" PRIu64 " delays (%.3f ms) may be wrong and are not counted: "
-			     "records were lost\n",
+			     "records are missing\n",
 			     uncertain, (double)uncertain_ns / 1e6);
 	sched_printf(reading, "\n");
 }
