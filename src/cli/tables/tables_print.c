@@ -195,8 +195,7 @@ static int compare_rows(const void *first, const void *second, void *context)
 	return compared;
 }
 
-/* Returns the rows in their order, or NULL. */
-/* Returns the rows that are printed, *nr of them; NULL without memory. */
+/* Returns the rows that are printed, in their order, *nr of them; NULL without memory. */
 static const struct tables_row **sort_rows(const struct tables *tables,
 					   const struct tables_table *table, size_t *nr)
 {
