@@ -81,7 +81,7 @@ static void format(struct input *input, const struct perch_syscall_open *open, i
 	struct perch_syscall_call call = {
 		.abi = (enum perch_syscall_abi)(open->pid % PERCH_SYSCALL_NR_ABIS),
 	};
-	char text[2048];
+	char text[2048] = "";
 
 	call.syscall = perch_syscall_find(call.abi, open->number);
 	memcpy(call.argument, open->argument, sizeof(call.argument));

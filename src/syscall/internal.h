@@ -19,7 +19,7 @@
 
 enum perch__syscall_kind {
 #define KIND(name) PERCH__ARG_##name,
-#include "kinds.h"
+#include "kinds.def"
 #undef KIND
 #define SET(name) PERCH__ARG_##name,
 #define WORD(mask, value, name)
