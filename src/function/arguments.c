@@ -75,11 +75,15 @@ static int put_static(const struct function_site *site, uint64_t address, char f
 		      struct perch_error *err)
 {
 	uint64_t code;
+	int64_t offset;
 
 	if (perch_symbols_address(site->symbols, site->dso, site->offset, &code))
 		return perch_error_set(err, ENOTSUP, PERCH_ERROR_NOT_SUPPORTED,
 				       "the site of the function in memory is not known");
-	put_text(fetch, FETCH_BYTES, "@+%#" PRIx64, address - code + site->offset);
+	/* negative where a linker places data before code: the kernel takes a sign after the '+' */
+	offset = (int64_t)(address - code + site->offset);
+	put_text(fetch, FETCH_BYTES, "@+%s%#" PRIx64, offset < 0 ? "-" : "",
+		 offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset);
 	return 0;
 }
 

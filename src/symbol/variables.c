@@ -9,21 +9,21 @@
 
 #define LOCATIONS_MAX (1ull << 30) /* bytes of lists of locations */
 
-/* Reads the lists of locations of a file, for each lookup: few are made. A file may have none. */
-static void read_locations(struct debug_info *info, struct dwarf_location_lists *locations)
+/* Reads the lists of locations of a file, for each lookup: few are made. A file may have none, or
+ * units of both versions. */
+static void read_locations(struct debug_info *info, struct dwarf_location_lists locations[2])
 {
 	static const char *const names[] = { ".debug_loclists", ".debug_loc" };
 	struct elf_file *file = info->with_debug;
 
-	*locations = (struct dwarf_location_lists){ 0 };
-	for (size_t i = 0; i < PERCH__NR(names) && !locations->size; i++) {
+	for (size_t i = 0; i < PERCH__NR(names); i++) {
 		const size_t index = perch__elf_section(file, names[i], SHT_PROGBITS);
 
+		locations[i] = (struct dwarf_location_lists){ 0 };
 		if (index &&
 		    perch__elf_load_section(&file->elf, &file->elf.section[index], LOCATIONS_MAX,
-					    &locations->bytes, &locations->size))
-			*locations = (struct dwarf_location_lists){ 0 };
-		locations->pairs = i;
+					    &locations[i].bytes, &locations[i].size))
+			locations[i] = (struct dwarf_location_lists){ 0 };
 	}
 }
 
@@ -60,16 +60,17 @@ int perch_symbols_variable(struct perch_symbols *symbols, const struct perch_dso
 			   struct perch_error *err)
 {
 	struct symbol_error error = { 0 };
-	struct dwarf_location_lists locations;
+	struct dwarf_location_lists locations[2];
 	struct debug_info *info;
 	uint64_t address;
 	int rc = find_debug(symbols, dso, offset, &info, &address, err);
 
 	if (rc)
 		return rc;
-	read_locations(info, &locations);
-	rc = perch__dwarf_variable(info->dwarf, &locations, address, text, variable, &error);
-	free(locations.bytes);
+	read_locations(info, locations);
+	rc = perch__dwarf_variable(info->dwarf, locations, address, text, variable, &error);
+	free(locations[0].bytes);
+	free(locations[1].bytes);
 	if (rc)
 		perch_error_set(err, -rc, PERCH_ERROR_BAD_FIELD, "%s", error.text);
 	return rc;

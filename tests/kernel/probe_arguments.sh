@@ -90,9 +90,35 @@ report $? "a local variable on its line"
 refuses "no such variable" "uprobe:$program:work(nix)" "no variable 'nix'"
 refuses "no such member" "uprobe:$program:work(item->nix)" "no member 'nix'"
 refuses "a struct is no value" "uprobe:$program:work(*item)" "it is a struct: name a member"
+refuses "an array of arrays" "uprobe:$program:work(table[1])" "arrays of arrays"
+refuses "an element that is far" "uprobe:$program:work(item[-9223372036854775808])" "no known size"
+refuses "a struct that is returned" "uretprobe:$program:make_pair(\$retval.first)" "not returned in one register"
 refuses "variables after the return" "uretprobe:$program:work(count)" 'only $retval'
 refuses "no code on a line" "uprobe:$program:probe_target.c:2" "has no code"
 refuses "no such source file" "uprobe:$program:nix.c:2" "no source file 'nix.c'"
+
+# The lists of locations of DWARF 4 and 5 are in different sections.
+cat > old.c << 'END'
+int old(int a, int b);
+int twice(int n);
+__attribute__((noipa)) int old(int a, int b) { return twice(a + b) + b; }
+END
+cat > new.c << 'END'
+int old(int a, int b);
+int twice(int n);
+int new(int a, int b);
+__attribute__((noipa)) int twice(int n) { return 2 * n; }
+__attribute__((noipa)) int new(int a, int b) { return twice(a + b) + b; }
+int main(void) { return old(2, 3) + new(4, 5) == 0; }
+END
+if gcc -O2 -gdwarf-4 -c old.c 2> err && gcc -O2 -gdwarf-5 -c new.c 2> err && gcc -o both old.o new.o 2> err; then
+	"$perch" record -c 1 -o f.data -e 'uprobe:./both:old(a, b),uprobe:./both:new(a, b)' -- ./both > out 2>&1
+	values f.data > got
+	printf 'a=%d b=%d\n' 2 3 4 5 | diff - got >> out 2>&1
+	report $? "a file with units of DWARF 4 and 5"
+else
+	skip "a file with units of DWARF 4 and 5" "no gcc here that makes one: $(head -n 1 err)"
+fi
 
 # ---- perch list ----
 "$perch" list -x "$program" 'wor*' > out 2>&1 &&

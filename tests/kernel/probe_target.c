@@ -35,6 +35,18 @@ struct item {
 
 extern int calls;
 int calls = 7;
+extern int table[2][3];
+int table[2][3];
+
+struct pair {
+	long first, second, third;
+};
+struct pair make_pair(long first);
+
+__attribute__((noinline)) struct pair make_pair(long first)
+{
+	return (struct pair){ first, 2, 3 };
+}
 
 /* Not static: compilers change the parameters of a static function. */
 long work(int count, const char *name, struct item *item, signed char small, uint64_t large);

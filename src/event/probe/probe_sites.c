@@ -180,8 +180,7 @@ static int ask_finder(struct perch__parser *parser, const struct perch__probe_sp
 	request.path = probe->path;
 	request.arguments = probe->arguments[0] ? probe->arguments : NULL;
 	request.returns = probe->returns;
-	found = perch_machine_find_probe(parser->machine, &request, found_site,
-					 PERCH__USDT_SITES_MAX, parser->err);
+	found = perch_machine_find_probe(parser->machine, &request, found_site, most, parser->err);
 	for (int i = 0; i < found; i++)
 		site[i] = (struct perch__usdt_site){ .offset = found_site[i].offset,
 						     .arguments = found_site[i].arguments,

@@ -495,11 +495,10 @@ int perch__dwarf_name(struct dwarf_unit *unit, uint64_t entry, const char **name
 
 /* ---- dwarf_locations.c: where values are ---- */
 
-/* .debug_loclists or .debug_loc of a file, whole. */
+/* A section of a file, whole. Arrays of two have .debug_loclists (DWARF 5), and .debug_loc. */
 struct dwarf_location_lists {
 	uint8_t *bytes;
 	size_t size;
-	bool pairs; /* .debug_loc: DWARF 2 to 4 */
 };
 
 /* Where a value is. */

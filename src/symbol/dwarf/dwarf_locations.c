@@ -13,8 +13,8 @@ enum {
 
 struct location_finder {
 	struct dwarf_unit *unit;
-	const struct dwarf_location_lists *locations;
-	const struct dwarf_entry *function; /* has the frame base; NULL: there is none */
+	const struct dwarf_location_lists *locations; /* those of the version of the unit */
+	const struct dwarf_entry *function;	      /* has the frame base; NULL: there is none */
 	uint64_t start, address;
 	bool of_frame; /* the expression is that of a frame base */
 };
@@ -246,6 +246,10 @@ static int read_entry_value(const struct location_finder *finder, struct cursor 
 	inner.end = expression->at;
 	if (expression->failed)
 		return -ENOTSUP;
+	/* one in another is no register, and could be deep */
+	if (inner.at < inner.end &&
+	    (*inner.at == DW_OP_entry_value || *inner.at == DW_OP_GNU_entry_value))
+		return -ENOTSUP;
 	if (finder->address != finder->start)
 		return -ENODATA;
 	rc = evaluate(finder, inner, location);
@@ -409,7 +413,9 @@ int perch__dwarf_location(struct dwarf_unit *unit, const struct dwarf_location_l
 			  const struct dwarf_entry *variable, const struct dwarf_entry *function,
 			  uint64_t start, uint64_t address, struct dwarf_location *location)
 {
-	const struct location_finder finder = { unit, locations, function, start, address, false };
+	const struct location_finder finder = {
+		unit, &locations[unit->format.version < 5], function, start, address, false,
+	};
 	struct cursor expression;
 	uint64_t number;
 	int rc;

@@ -269,19 +269,35 @@ static int take_member(struct variable_search *search, struct partial *partial)
 	return rc ? rc : set_bits(search, partial, &member);
 }
 
+/* Goes to the type of the elements. An array of arrays is one type with several ranges. */
+static int enter_array(struct variable_search *search, struct dwarf_item *array)
+{
+	struct dwarf_children children;
+	struct dwarf_item child;
+	int rc = perch__item_begin(&children, array->unit, array->at, &search->entries), more = rc;
+	unsigned ranges = 0;
+
+	while (!rc && (more = perch__item_next(&children, &child)) > 0)
+		ranges += child.tag == DW_TAG_subrange_type;
+	if (rc || more < 0)
+		return rc ? rc : more;
+	return ranges > 1 ? refuse_text(search, ENOTSUP, "arrays of arrays are not read")
+			  : perch__item_type(array);
+}
+
 static int take_element(struct variable_search *search, struct partial *partial, long index)
 {
 	uint64_t size;
 	int rc;
 
 	if (partial->type.unit && partial->type.tag == DW_TAG_array_type)
-		rc = perch__item_type(&partial->type);
+		rc = enter_array(search, &partial->type);
 	else
 		rc = take_pointer(search, partial);
 	size = rc ? 0 : perch__item_size(&partial->type);
 	if (rc)
 		return rc;
-	if (!size || size > INT32_MAX || labs(index) > INT32_MAX)
+	if (!size || size > INT32_MAX || index < -INT32_MAX || index > INT32_MAX)
 		return refuse_text(search, EINVAL, "the element has no known size");
 	return move(search, partial->variable, (int64_t)size * index);
 }
@@ -348,7 +364,9 @@ static int classify(struct variable_search *search, struct partial *partial)
 			return -ENOTSUP;
 		if (pointee.unit)
 			perch__dwarf_number(&pointee.entry, ATTRIBUTE_ENCODING, &encoding);
-		variable->value = encoding == DW_ATE_float ? PERCH_VALUE_FLOAT
+		variable->value = encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
+						  encoding == DW_ATE_decimal_float
+					  ? PERCH_VALUE_FLOAT
 				  : encoding == DW_ATE_signed || encoding == DW_ATE_signed_char
 					  ? PERCH_VALUE_SIGNED
 					  : PERCH_VALUE_UNSIGNED;
@@ -429,12 +447,17 @@ static int find_variable(struct variable_search *search, struct dwarf_unit *unit
 
 #define RETURN_VALUE "$retval"
 
-/* The value that a function returns is in the first register, of x86-64 and arm64. */
+/* The number or pointer that a function returns is in the first register, of x86-64 and arm64. */
 static int take_return_value(struct variable_search *search, struct partial *partial)
 {
+	int rc;
+
 	partial->variable->location = PERCH_LOCATION_REGISTER;
 	partial->type = search->function;
-	return perch__item_type(&partial->type);
+	rc = perch__item_type(&partial->type);
+	return !rc && perch__item_is_record(&partial->type)
+		       ? refuse_text(search, ENOTSUP, "a struct is not returned in one register")
+		       : rc;
 }
 
 int perch__dwarf_variable(struct dwarf *dwarf, const struct dwarf_location_lists *locations,
