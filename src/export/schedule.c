@@ -31,8 +31,9 @@ static uint32_t find_thread(struct export_schedule *schedule,
 		if (PERCH__ARRAY_RESERVE_BY_NR(schedule->thread, schedule->nr_threads, 1) ||
 		    perch__hash_add(&schedule->table, hash, index))
 			return NO_INDEX;
-		schedule->thread[schedule->nr_threads++] =
-			(struct schedule_thread){ .tid = from->tid, .last_run = NO_INDEX };
+		schedule->thread[schedule->nr_threads++] = (struct schedule_thread){
+			.tid = from->tid, .priority = -1, .last_run = NO_INDEX
+		};
 	}
 	thread = &schedule->thread[index];
 	if (from->pid)

@@ -9,7 +9,7 @@
 
 struct schedule_thread {
 	uint32_t tid, pid; /* pid 0 if unknown */
-	int32_t priority;  /* 0 if unknown */
+	int32_t priority;  /* -1 if unknown */
 	uint32_t last_run; /* index, while what follows is not known; NO_INDEX */
 	char name[16];	   /* the last one, cleaned; "" if unknown */
 };

@@ -119,7 +119,7 @@ static int64_t state_of(const struct schedule_run *run)
 
 static int32_t priority_of(const struct schedule_thread *thread)
 {
-	return thread->priority ? thread->priority : DEFAULT_PRIORITY;
+	return thread->priority >= 0 ? thread->priority : DEFAULT_PRIORITY;
 }
 
 static void fill_switch(const struct export_schedule *schedule, const struct cpu_event *from,
