@@ -424,13 +424,19 @@ def check_losses(work):
     check(sum(end - start for start, end in doubtful) == sum(row["uncertain_ns"] for row in own), "and they are, too")
 
 
+def heed_signals():
+    """A test in the background, or below nohup(1), inherits that they are ignored, and perch keeps that."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def check_signals(work):
     """A signal ends the recording of -a: SIGINT with the table, SIGTERM without; nothing stays behind. SIGHUP is ignored after nohup(1)."""
     directory = os.path.join(work, "temporary")
     os.makedirs(directory, exist_ok=True)
     for before, number in (([], signal.SIGINT), ([], signal.SIGTERM), ([], signal.SIGHUP), (["nohup"], signal.SIGINT)):
         process = subprocess.Popen([*before, PERCH, "kwork", "report", "-a"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                                   env={**os.environ, "TMPDIR": directory})
+                                   env={**os.environ, "TMPDIR": directory}, preexec_fn=heed_signals)
         end = time.monotonic() + limit(30)
         while not any("perf.data" in files for _, _, files in os.walk(directory)) and time.monotonic() < end:
             time.sleep(0.05)
