@@ -124,6 +124,12 @@ int list_file(const char *file, const struct list_filter *filter, bool json,
 	      const struct perch_machine *machine);
 /* list_json.c, list_text.c. The first returns an exit status. */
 int list_print_json(const struct list *list);
+struct perch__json_writer;
+/* Writes one item of a list. */
+typedef void list_put_item(struct perch__json_writer *json, const void *list, size_t nth);
+/* Prints an array with one item per line, so that an item is found by grep. Returns the exit
+ * status. */
+int list_print_array(size_t nr, list_put_item *put, const void *list);
 void list_print_text(const struct list *list);
 
 #endif

@@ -223,22 +223,11 @@ static void put_row(struct perch__json_writer *json, const struct file_list *lis
 	perch__json_end(json);
 }
 
-static int print_json(const struct file_list *list)
+static void put_nth_row(struct perch__json_writer *json, const void *list, size_t nth)
 {
-	struct perch__output out;
-	struct perch__json_writer json = { .out = &out };
+	const struct file_list *rows = list;
 
-	if (perch__output_open(&out, stdout))
-		return CLI_EXIT_FAILURE;
-	perch__output_text(&out, "[\n");
-	for (size_t i = 0; i < list->nr; i++) {
-		put_row(&json, list, &list->row[i]);
-		perch__output_text(&out, i + 1 < list->nr ? ",\n" : "\n");
-	}
-	perch__output_text(&out, "]\n");
-	perch__output_flush(&out);
-	perch__output_close(&out);
-	return out.error ? CLI_EXIT_FAILURE : 0;
+	put_row(json, rows, &rows->row[nth]);
 }
 
 static int show_rows(const struct file_list *list, bool json)
@@ -248,7 +237,7 @@ static int show_rows(const struct file_list *list, bool json)
 	if (list->nr || json)
 		cli_start_pager();
 	if (json)
-		status = print_json(list);
+		status = list_print_array(list->nr, put_nth_row, list);
 	else
 		print_text(list);
 	if (!list->nr) {

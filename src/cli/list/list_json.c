@@ -109,8 +109,7 @@ static void put_event(struct perch__json_writer *json, const struct list *list,
 	perch__json_end(json);
 }
 
-/* One object per line, so that an event is found by grep. */
-int list_print_json(const struct list *list)
+int list_print_array(size_t nr, list_put_item *put, const void *list)
 {
 	struct perch__output out;
 	struct perch__json_writer json = { .out = &out };
@@ -118,12 +117,24 @@ int list_print_json(const struct list *list)
 	if (perch__output_open(&out, stdout))
 		return CLI_EXIT_FAILURE;
 	perch__output_text(&out, "[\n");
-	for (size_t i = 0; i < list->nr; i++) {
-		put_event(&json, list, &list->event[i]);
-		perch__output_text(&out, i + 1 < list->nr ? ",\n" : "\n");
+	for (size_t i = 0; i < nr; i++) {
+		put(&json, list, i);
+		perch__output_text(&out, i + 1 < nr ? ",\n" : "\n");
 	}
 	perch__output_text(&out, "]\n");
 	perch__output_flush(&out);
 	perch__output_close(&out);
 	return out.error ? CLI_EXIT_FAILURE : 0;
+}
+
+static void put_nth_event(struct perch__json_writer *json, const void *list, size_t nth)
+{
+	const struct list *events = list;
+
+	put_event(json, events, &events->event[nth]);
+}
+
+int list_print_json(const struct list *list)
+{
+	return list_print_array(list->nr, put_nth_event, list);
 }
