@@ -54,6 +54,7 @@
 #include "base/hash_table.h"
 #include "base/json_writer.h"
 #include "base/kernel/core_events.h"
+#include "base/no_memory.h"
 
 #define NO_INDEX UINT32_MAX
 
@@ -392,6 +393,22 @@ int perch__gzip_close(struct gzip *gzip);
 static inline int perch__export_cannot_write(int error, struct perch_error *err)
 {
 	return perch_error_set(err, error, PERCH_ERROR_FILE, "cannot write: %s", strerror(error));
+}
+/*
+ * Sets the error of a protobuf file, if there is one. rc: -ENOMEM, or another negative errno if a
+ * message is too large; what: that is in it; error: of perch__gzip_close(). Returns 0 or a negative
+ * errno.
+ */
+static inline int perch__export_protobuf_result(int rc, int error, const char *what,
+						struct perch_error *err)
+{
+	if (rc == -ENOMEM)
+		return PERCH__NO_MEMORY(err, "to export");
+	if (!rc && error)
+		return perch__export_cannot_write(error, err);
+	return rc ? perch_error_set(err, -rc, PERCH_ERROR_FILE, "a message of the %s exceeds 2 GiB",
+				    what)
+		  : 0;
 }
 
 /* ---- formats ---- */

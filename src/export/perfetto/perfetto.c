@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/no_memory.h"
 #include "perfetto.h"
 
 /* Perfetto's numbers of clocks. */
@@ -200,12 +199,5 @@ int perch__export_perfetto(struct perch_export *export, FILE *out, struct perch_
 		error = perch__gzip_close(perfetto.gzip);
 	}
 	free(perfetto.message);
-	if (rc == -ENOMEM)
-		return PERCH__NO_MEMORY(err, "to export");
-	if (!rc && error)
-		return perch__export_cannot_write(error, err);
-	if (rc)
-		return perch_error_set(err, -rc, PERCH_ERROR_FILE,
-				       "a message of the trace exceeds 2 GiB");
-	return 0;
+	return perch__export_protobuf_result(rc, error, "trace", err);
 }

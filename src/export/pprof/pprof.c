@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/kernel/off_cpu_event.h"
-#include "base/no_memory.h"
 #include "pprof.h"
 
 /* Files have addresses from here on, but for the one with most samples, which has its own. */
@@ -219,12 +218,5 @@ int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_err
 			rc = put_profile(pprof);
 		error = close_pprof(pprof);
 	}
-	if (rc == -ENOMEM)
-		return PERCH__NO_MEMORY(err, "to export");
-	if (!rc && error)
-		return perch__export_cannot_write(error, err);
-	if (rc)
-		return perch_error_set(err, -rc, PERCH_ERROR_FILE,
-				       "a message of the profile exceeds 2 GiB");
-	return 0;
+	return perch__export_protobuf_result(rc, error, "profile", err);
 }
