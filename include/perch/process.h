@@ -313,6 +313,36 @@ PERCH_API uint32_t perch_processes_parallelism(const struct perch_processes *pro
 PERCH_API const char *perch_processes_cgroup_name(const struct perch_processes *processes,
 						  uint64_t id);
 
+/** What the path of a cgroup says. Texts are clean, and empty if the path does not say it. */
+struct perch_cgroup_names {
+	/** the id of the container: 64 hexadecimal digits */
+	char container_id[68];
+	/** its name: LXC has no ids */
+	char container_name[256];
+	/** "docker", "containerd", "cri-o", "podman", "lxc", "buildkit"; never NULL */
+	const char *runtime;
+	/** the uid of the Kubernetes pod; of a static pod 32 digits without dashes */
+	char pod_uid[40];
+	/** the innermost unit of systemd inside of the container, "nginx.service" or a scope */
+	char unit[256];
+	/** the service of the unit, "nginx", or the application of a desktop's unit */
+	char service[256];
+	uint64_t reserved[8]; /**< always 0 */
+};
+
+/**
+ * Finds the container, the pod and the systemd unit in the path of a cgroup. The path is that of
+ * any hierarchy, version 1 or 2, as Docker, containerd, CRI-O, Podman, BuildKit, LXC and the
+ * kubelet make it, by systemd or by cgroupfs. Of nested containers it is the innermost one.
+ *
+ * Threads: any number of threads may call it.
+ *
+ * @param path  as perch_processes_cgroup_name() returns it, or the third field of a line of
+ *              /proc/PID/cgroup; any text is allowed
+ * @param names set
+ */
+PERCH_API void perch_cgroup_names(const char *path, struct perch_cgroup_names *names);
+
 /**
  * Returns the cgroup namespace of a thread, by its NAMESPACES records.
  *

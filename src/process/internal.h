@@ -25,6 +25,7 @@
  *	jitdump_lines.c		its lines
  *	jitdump_unwinding.c	its unwinding information
  *	jitdump_file.c		reads a jitdump
+ *	cgroup_names.c		containers, pods and units in paths of cgroups
  */
 #ifndef PERCH_PROCESS_INTERNAL_H
 #define PERCH_PROCESS_INTERNAL_H
