@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Labels of a process without a container runtime: its cgroup path has the ids of its container and
+ * its pod, and the name of its systemd unit. Rules of the user add labels or replace them. Paths
+ * are from outside: values are cleaned, and cut never; what is too long is left out.
+ */
+#ifndef PERCH_AGENT_LABELS_H
+#define PERCH_AGENT_LABELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <perch/error.h>
+
+enum {
+	AGENT_LABELS_MAX = 16,
+	AGENT_LABELS_BYTES = 2048, /* keys and values, each with a NUL */
+	AGENT_LABEL_MAX = 255,	   /* bytes of a value */
+	AGENT_RULES_MAX = 64,
+};
+
+/* Names of OpenTelemetry's conventions; it has none for units. */
+#define AGENT_CONTAINER_ID	"container.id"
+#define AGENT_CONTAINER_NAME	"container.name"
+#define AGENT_CONTAINER_RUNTIME "container.runtime"
+#define AGENT_POD_UID		"k8s.pod.uid"
+#define AGENT_UNIT		"systemd.unit"
+#define AGENT_SERVICE_NAME	"service.name"
+
+/* A value that may be copied. Equal labels of two paths are equal in text and nr. */
+struct agent_labels {
+	struct {
+		uint16_t key, value; /* offsets in text */
+	} label[AGENT_LABELS_MAX];
+	size_t nr, used;
+	bool incomplete; /* a label was left out */
+	char text[AGENT_LABELS_BYTES];
+};
+
+static inline const char *agent_label_key(const struct agent_labels *labels, size_t index)
+{
+	return labels->text + labels->label[index].key;
+}
+
+static inline const char *agent_label_value(const struct agent_labels *labels, size_t index)
+{
+	return labels->text + labels->label[index].value;
+}
+
+/* Returns the value of a label; NULL: there is none. */
+const char *agent_label(const struct agent_labels *labels, const char *key);
+
+/* ---- label_rules.c: --label ---- */
+
+struct agent_label_rules; /* NULL stands for none */
+
+/*
+ * Adds a rule, and makes *rules if it is NULL:
+ *
+ *	KEY=VALUE		a label of all processes
+ *	REGEX => KEY=VALUE	a label if the extended regular expression matches the cgroup path;
+ *				\0 is the match, \1 to \9 are its groups; an empty value removes the
+ *label
+ *
+ * A later rule replaces the label of an earlier one. Returns 0, -EINVAL or -ENOMEM.
+ */
+int agent_label_rules_add(struct agent_label_rules **rules, const char *text,
+			  struct perch_error *err);
+void agent_label_rules_free(struct agent_label_rules *rules);
+/* Sets the labels of the rules that match the path. */
+void agent_label_rules_apply(const struct agent_label_rules *rules, const char *path,
+			     struct agent_labels *labels);
+/* Sets the labels of a cgroup path, and those of the rules for it. */
+void agent_labels_find(const struct agent_label_rules *rules, const char *path,
+		       struct agent_labels *labels);
+
+/* ---- labels.c ---- */
+
+/* Sets a label, or removes it if the value is empty. */
+void agent_labels_set(struct agent_labels *labels, const char *key, const char *value);
+/* Sets the labels that a cgroup path has. */
+void agent_labels_add_path(struct agent_labels *labels, const char *path);
+
+/* ---- labels_process.c ---- */
+
+/*
+ * Chooses the path of a process from the text of /proc/PID/cgroup: that of a hierarchy in which it
+ * has a container, else in which it has a unit, else of cgroup2. path has PATH_MAX bytes. Returns
+ * false if there is none.
+ */
+bool agent_cgroup_path(char *text, char *path);
+/*
+ * Finds the value of a variable in the bytes of /proc/PID/environ. value has AGENT_LABEL_MAX + 1
+ * bytes. Returns false if it is absent, empty, too long or no clean text.
+ */
+bool agent_environment_value(const char *bytes, size_t size, const char *name, char *value);
+/*
+ * The same as agent_labels_find(), for a running process. environment: OTEL_SERVICE_NAME of its
+ * environment is its service.name, if no rule has one. Returns 0, or a negative errno if the cgroup
+ * cannot be read; there are the labels of rules without a path then.
+ */
+int agent_labels_of_process(const struct agent_label_rules *rules, pid_t pid, bool environment,
+			    struct agent_labels *labels);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Labels of a running process: its cgroup and, if allowed, a variable of its environment. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <perch/process.h>
+
+#include "base/files/io.h"
+#include "base/text.h"
+#include "labels.h"
+
+#define SERVICE_VARIABLE "OTEL_SERVICE_NAME"
+
+enum {
+	CGROUP_FILE_MAX = 64 << 10,
+	ENVIRONMENT_MAX = 128 << 10, /* the variables after it are not found */
+};
+
+/* How much a path says: its container, its unit, or nothing. */
+static int rank_of(const char *path, bool is_cgroup2)
+{
+	struct perch_cgroup_names names;
+
+	perch_cgroup_names(path, &names);
+	if (names.container_id[0] || names.container_name[0])
+		return 4;
+	return names.unit[0] ? 3 : is_cgroup2 ? 2 : 1;
+}
+
+bool agent_cgroup_path(char *text, char *path)
+{
+	int best = 0;
+
+	for (char *line = text, *next; line && *line; line = next) {
+		char *colon = strchr(line, ':'), *at = colon ? strchr(colon + 1, ':') : NULL;
+		int rank;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		/* "12:cpu,cpuacct:/path", "0::/path" */
+		if (!at || at[1] != '/' || (next && at >= next) || strlen(at + 1) >= PATH_MAX)
+			continue;
+		rank = rank_of(at + 1, !strncmp(line, "0::", 3));
+		if (rank <= best)
+			continue;
+		best = rank;
+		memcpy(path, at + 1, strlen(at + 1) + 1);
+	}
+	return best;
+}
+
+static bool is_clean(const char *text, size_t length)
+{
+	while (length) {
+		struct perch__character character = perch__next_character(text, length);
+
+		if (!character.printable)
+			return false;
+		text += character.size;
+		length -= character.size;
+	}
+	return true;
+}
+
+bool agent_environment_value(const char *bytes, size_t size, const char *name, char *value)
+{
+	size_t name_length = strlen(name);
+
+	for (size_t at = 0; at < size;) {
+		const char *variable = bytes + at;
+		size_t length = strnlen(variable, size - at), rest;
+
+		at += length + 1;
+		if (length <= name_length || memcmp(variable, name, name_length) ||
+		    variable[name_length] != '=')
+			continue;
+		rest = length - name_length - 1;
+		/* without a NUL it is the part of a longer one */
+		if (!rest || rest > AGENT_LABEL_MAX || at > size ||
+		    !is_clean(variable + name_length + 1, rest))
+			return false;
+		memcpy(value, variable + name_length + 1, rest);
+		value[rest] = 0;
+		return true;
+	}
+	return false;
+}
+
+/* Reads a file of a process. Returns the number of bytes, and a NUL after them, or -errno. */
+static ssize_t read_file(pid_t pid, const char *name, char *bytes, size_t size)
+{
+	char path[64];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	got = perch__read_upto(fd, bytes, size - 1);
+	close(fd);
+	if (got >= 0)
+		bytes[got] = 0;
+	return got;
+}
+
+static void add_environment(pid_t pid, struct agent_labels *labels)
+{
+	char value[AGENT_LABEL_MAX + 1], *bytes = malloc(ENVIRONMENT_MAX);
+	ssize_t got = bytes ? read_file(pid, "environ", bytes, ENVIRONMENT_MAX) : -ENOMEM;
+
+	if (got > 0 && agent_environment_value(bytes, (size_t)got, SERVICE_VARIABLE, value))
+		agent_labels_set(labels, AGENT_SERVICE_NAME, value);
+	free(bytes);
+}
+
+int agent_labels_of_process(const struct agent_label_rules *rules, pid_t pid, bool environment,
+			    struct agent_labels *labels)
+{
+	char *text = malloc(CGROUP_FILE_MAX), path[PATH_MAX] = "";
+	ssize_t got = text ? read_file(pid, "cgroup", text, CGROUP_FILE_MAX) : -ENOMEM;
+
+	*labels = (struct agent_labels){ .nr = 0 };
+	if (got >= 0 && agent_cgroup_path(text, path))
+		agent_labels_add_path(labels, path);
+	free(text);
+	if (environment)
+		add_environment(pid, labels);
+	agent_label_rules_apply(rules, path, labels);
+	return got < 0 ? (int)got : 0;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* Where windows are sent: the argument of --push. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/no_memory.h"
+#include "base/nr.h"
+#include "push.h"
+
+enum { ARGUMENT_MAX = 8192 };
+
+static const struct {
+	const char *prefix, *path;
+} kinds[] = {
+	[AGENT_PUSH_OTLP] = { "otlp+", "/v1development/profiles" },
+	[AGENT_PUSH_PYROSCOPE] = { "pyroscope+", "/push.v1.PusherService/Push" },
+};
+
+static const struct {
+	const char *name;
+	size_t at;
+} file_options[] = {
+	{ "token-file", offsetof(struct agent_push_target, token_file) },
+	{ "basic-file", offsetof(struct agent_push_target, basic_file) },
+	{ "ca-file", offsetof(struct agent_push_target, ca_file) },
+	{ "cert-file", offsetof(struct agent_push_target, cert_file) },
+	{ "key-file", offsetof(struct agent_push_target, key_file) },
+};
+
+/* What a request has anyway, or by a file. */
+static const char *const refused_headers[] = {
+	"Authorization", "Content-Encoding",	     "Content-Length",
+	"Content-Type",	 "Connect-Protocol-Version", "Expect",
+	"Host",		 "Transfer-Encoding",
+};
+
+static int refuse_target(struct perch_error *err, const char *text, const char *reason)
+{
+	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "push '%s': %s", text, reason);
+	perch_error_remedy(err,
+			   "Write [otlp+|pyroscope+]http[s]://HOST[:PORT][/PATH],OPTION=VALUE");
+	return -EINVAL;
+}
+
+/* Printable ASCII: the text becomes a part of requests. */
+static bool is_plain(const char *text, bool blanks)
+{
+	for (; *text; text++)
+		if (*text < (blanks ? ' ' : '!') || *text > '~')
+			return false;
+	return true;
+}
+
+static uint64_t hash_of(const struct agent_push_target *target)
+{
+	uint64_t hash = 14695981039346656037u ^ (uint64_t)target->kind;
+
+	for (const char *at = target->url; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+	return hash;
+}
+
+static int set_url(struct agent_push_target *target, const char *text, const char *url,
+		   struct perch_error *err)
+{
+	const char *host = strstr(url, "://"), *path;
+	size_t length;
+
+	if (!host || (strncasecmp(url, "http://", 7) && strncasecmp(url, "https://", 8)))
+		return refuse_target(err, text, "the URL begins with http:// or https://");
+	host += strlen("://");
+	path = host + strcspn(host, "/?#");
+	if (path == host || !is_plain(url, false) || strchr(url, '#') ||
+	    strlen(url) > AGENT_URL_MAX)
+		return refuse_target(err, text, "it is no URL");
+	if (memchr(host, '@', (size_t)(path - host)))
+		return refuse_target(err, "...", "passwords belong in a file: basic-file=FILE");
+	length = strlen(url) + strlen(kinds[target->kind].path) + 1;
+	target->url = calloc(1, length);
+	if (!target->url)
+		return PERCH__NO_MEMORY(err, "for a target");
+	strcpy(target->url, url);
+	if (!*path || !strcmp(path, "/"))
+		strcpy(target->url + (path - url), kinds[target->kind].path);
+	target->name = strndup(target->url, strcspn(target->url, "?"));
+	target->hash = hash_of(target);
+	return target->name ? 0 : PERCH__NO_MEMORY(err, "for a target");
+}
+
+static int add_header(struct agent_push_target *target, const char *text, const char *value,
+		      struct perch_error *err)
+{
+	size_t length = strcspn(value, ":");
+
+	if (!value[length] || !length || memchr(value, ' ', length) || !is_plain(value, true))
+		return refuse_target(err, text, "expected header=NAME: VALUE");
+	for (size_t i = 0; i < PERCH__NR(refused_headers); i++)
+		if (strlen(refused_headers[i]) == length &&
+		    !strncasecmp(refused_headers[i], value, length))
+			return refuse_target(
+				err, "...",
+				"this header cannot be set; for authorization there are "
+				"token-file and basic-file");
+	if (target->nr_headers == AGENT_HEADERS_MAX)
+		return refuse_target(err, text, "it has more than 8 headers");
+	target->header[target->nr_headers] = strdup(value);
+	return target->header[target->nr_headers++] ? 0 : PERCH__NO_MEMORY(err, "for a target");
+}
+
+static int set_option(struct agent_push_target *target, const char *text, char *option,
+		      struct perch_error *err)
+{
+	char *value = strchr(option, '=');
+
+	if (!value || !value[1])
+		return refuse_target(err, text, "expected OPTION=VALUE after the comma");
+	*value++ = 0;
+	if (!strcmp(option, "header"))
+		return add_header(target, text, value, err);
+	for (size_t i = 0; i < PERCH__NR(file_options); i++) {
+		char **file = (char **)((char *)target + file_options[i].at);
+
+		if (strcmp(option, file_options[i].name))
+			continue;
+		free(*file);
+		*file = strdup(value);
+		return *file ? 0 : PERCH__NO_MEMORY(err, "for a target");
+	}
+	return refuse_target(
+		err, text,
+		"the options are token-file, basic-file, ca-file, cert-file, key-file, header");
+}
+
+int agent_push_target_parse(struct agent_push_target *target, const char *text,
+			    struct perch_error *err)
+{
+	char *copy, *option, *rest, *url;
+	int rc;
+
+	*target = (struct agent_push_target){ .url = NULL };
+	if (strlen(text) > ARGUMENT_MAX)
+		return refuse_target(err, "...", "it has more than 8192 bytes");
+	copy = strdup(text);
+	if (!copy)
+		return PERCH__NO_MEMORY(err, "for a target");
+	rest = copy;
+	url = strsep(&rest, ",");
+	for (size_t i = 0; i < PERCH__NR(kinds); i++)
+		if (!strncmp(url, kinds[i].prefix, strlen(kinds[i].prefix))) {
+			target->kind = (enum agent_push_kind)i;
+			url += strlen(kinds[i].prefix);
+			break;
+		}
+	rc = set_url(target, text, url, err);
+	while (!rc && (option = strsep(&rest, ",")))
+		rc = set_option(target, text, option, err);
+	if (!rc && target->token_file && target->basic_file)
+		rc = refuse_target(err, text, "token-file and basic-file exclude each other");
+	free(copy);
+	if (rc)
+		agent_push_target_clear(target);
+	return rc;
+}
+
+void agent_push_target_clear(struct agent_push_target *target)
+{
+	for (size_t i = 0; i < PERCH__NR(file_options); i++)
+		free(*(char **)((char *)target + file_options[i].at));
+	for (size_t i = 0; i < target->nr_headers; i++)
+		free(target->header[i]);
+	free(target->url);
+	free(target->name);
+	*target = (struct agent_push_target){ .url = NULL };
+}

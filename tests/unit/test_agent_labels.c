@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* Labels of processes: of cgroup paths, by rules of the user, and of the environment. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "agent/labels.h"
+
+#define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define POD "/kubepods/pod1b2c3d4e-5f60-4718-8293-a4b5c6d7e8f9/" ID
+
+static struct agent_label_rules *make_rules(const char *const *text)
+{
+	struct agent_label_rules *rules = NULL;
+	struct perch_error err;
+
+	for (; *text; text++)
+		if (agent_label_rules_add(&rules, *text, &err))
+			fail_msg("%s: %s", *text, err.message);
+	return rules;
+}
+
+static void assert_label(const struct agent_labels *labels, const char *key, const char *value)
+{
+	const char *found = agent_label(labels, key);
+
+	if (value)
+		assert_string_equal(found ? found : "(none)", value);
+	else
+		assert_null(found);
+}
+
+static void labels_paths(void **state)
+{
+	struct agent_labels labels;
+
+	(void)state;
+	agent_labels_find(NULL, POD, &labels);
+	assert_int_equal(labels.nr, 2);
+	assert_label(&labels, "container.id", ID);
+	assert_label(&labels, "k8s.pod.uid", "1b2c3d4e-5f60-4718-8293-a4b5c6d7e8f9");
+	agent_labels_find(NULL, "/system.slice/nginx.service", &labels);
+	assert_int_equal(labels.nr, 2);
+	assert_label(&labels, "systemd.unit", "nginx.service");
+	assert_label(&labels, "service.name", "nginx");
+	agent_labels_find(NULL, "/", &labels);
+	assert_int_equal(labels.nr, 0);
+}
+
+static void applies_rules(void **state)
+{
+	static const char *const text[] = {
+		"cluster=prod",
+		"^/system\\.slice/([a-z]+)-([0-9]+)?\\.service$ => team=\\1",
+		"^/system\\.slice/([a-z]+)-([0-9]+)?\\.service$ => number=n\\2",
+		"\\.service$ => systemd.unit=",
+		"nginx => service.name=web \\0\\\\1",
+		"/(a)(b)?(c)$ => groups=<\\1\\2\\3\\9>",
+		NULL,
+	};
+	struct agent_label_rules *rules = make_rules(text);
+	struct agent_labels labels, other;
+
+	(void)state;
+	agent_labels_find(rules, "/system.slice/shop-12.service", &labels);
+	assert_label(&labels, "cluster", "prod");
+	assert_label(&labels, "team", "shop");
+	assert_label(&labels, "number", "n12");
+	assert_label(&labels, "systemd.unit", NULL);
+	assert_label(&labels, "service.name", "shop-12");
+	assert_int_equal(labels.nr, 4);
+	agent_labels_find(rules, "/system.slice/nginx.service", &labels);
+	assert_label(&labels, "service.name", "web nginx\\1");
+	assert_label(&labels, "team", NULL);
+	agent_labels_find(rules, "/x/ac", &labels);
+	assert_label(&labels, "groups", "<ac>");
+	/* equal labels are equal bytes, whatever was removed before */
+	agent_labels_find(rules, "/system.slice/nginx.service", &labels);
+	agent_labels_find(NULL, "/", &other);
+	agent_labels_set(&other, "service.name", "old");
+	agent_labels_set(&other, "cluster", "prod");
+	agent_labels_set(&other, "service.name", "web nginx\\1");
+	assert_int_equal(labels.nr, other.nr);
+	assert_int_equal(labels.used, other.used);
+	assert_memory_equal(labels.text, other.text, sizeof(labels.text));
+	agent_label_rules_free(rules);
+}
+
+static void refuses_rules(void **state)
+{
+	static const char *const wrong[] = {
+		"",
+		"a",
+		"=b",
+		"1a=b",
+		"a b=c",
+		"a\n=b",
+		"( => a=b",
+		"[a => a=b",
+		"a{1000} => a=b",
+		"x => y",
+		"a{9}{9} => a=b",
+		"(a{2}){64} => a=b",
+		".a=b",
+	};
+	struct agent_label_rules *rules = NULL;
+	struct perch_error err;
+	char text[2000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		print_message("case %zu\n", i);
+		err.message[0] = 0;
+		assert_int_equal(agent_label_rules_add(&rules, wrong[i], &err), -EINVAL);
+		assert_true(err.message[0]);
+	}
+	memset(text, 'a', sizeof(text));
+	memcpy(text, "k=", 2);
+	text[2 + AGENT_LABEL_MAX + 1] = 0;
+	assert_int_equal(agent_label_rules_add(&rules, text, &err), -EINVAL);
+	text[2 + AGENT_LABEL_MAX] = 0;
+	assert_int_equal(agent_label_rules_add(&rules, text, &err), 0);
+	for (int i = 1; i < AGENT_RULES_MAX; i++)
+		assert_int_equal(agent_label_rules_add(&rules, "a=b", &err), 0);
+	assert_int_equal(agent_label_rules_add(&rules, "a=b", &err), -EINVAL);
+	agent_label_rules_free(rules);
+}
+
+/* What does not fit is left out, and the labels say so. */
+static void limits_labels(void **state)
+{
+	struct agent_labels labels = { .nr = 0 };
+	char key[32], value[AGENT_LABEL_MAX + 2];
+
+	(void)state;
+	memset(value, 'v', sizeof(value));
+	value[AGENT_LABEL_MAX + 1] = 0;
+	agent_labels_set(&labels, "long", value);
+	assert_true(labels.incomplete);
+	assert_int_equal(labels.nr, 0);
+	value[AGENT_LABEL_MAX] = 0;
+	for (int i = 0; i < 100; i++) {
+		snprintf(key, sizeof(key), "key%d", i);
+		agent_labels_set(&labels, key, value);
+	}
+	assert_in_range(labels.nr, 1, AGENT_LABELS_MAX);
+	assert_in_range(labels.used, 1, AGENT_LABELS_BYTES);
+	for (int i = 0; i < 100; i += 2) {
+		snprintf(key, sizeof(key), "key%d", i);
+		agent_labels_set(&labels, key, "");
+	}
+	assert_label(&labels, "key0", NULL);
+	assert_label(&labels, "key1", value);
+	for (int i = 0; i < 100; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		agent_labels_set(&labels, key, "a\033b\xff");
+	}
+	assert_int_equal(labels.nr, AGENT_LABELS_MAX);
+	assert_label(&labels, "k0", "a?b?");
+}
+
+static void chooses_cgroup_line(void **state)
+{
+	static const struct {
+		const char *text, *path;
+	} cases[] = {
+		{ "0::/system.slice/a.service\n", "/system.slice/a.service" },
+		{ "12:cpu,cpuacct:/docker/" ID "\n1:name=systemd:/system.slice/a.service\n0::/\n",
+		  "/docker/" ID },
+		{ "12:pids:/user.slice\n1:name=systemd:/system.slice/a.service\n0::/x\n",
+		  "/system.slice/a.service" },
+		{ "12:pids:/user.slice\n0::/x", "/x" },
+		{ "2:a:/b:c/d\n", "/b:c/d" },
+		{ "", NULL },
+		{ "a\nb:c\n:\n::\n0::x\n", NULL },
+		{ "1:\n0::/\n", "/" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char text[512], path[PATH_MAX] = "";
+
+		strcpy(text, cases[i].text);
+		assert_int_equal(agent_cgroup_path(text, path), cases[i].path != NULL);
+		assert_string_equal(path, cases[i].path ? cases[i].path : "");
+	}
+}
+
+static void finds_variable(void **state)
+{
+	static const char bytes[] = "A=1\0OTEL_SERVICE_NAME_X=2\0OTEL_SERVICE_NAME=shop\0B=3";
+	static const char wrong[] = "E=\0C=a\033b\0U=\xff\0LAST=cut";
+	char value[AGENT_LABEL_MAX + 1];
+
+	(void)state;
+	assert_true(agent_environment_value(bytes, sizeof(bytes), "OTEL_SERVICE_NAME", value));
+	assert_string_equal(value, "shop");
+	assert_false(agent_environment_value(bytes, sizeof(bytes), "OTEL_SERVICE", value));
+	assert_true(agent_environment_value(bytes, sizeof(bytes), "B", value));
+	assert_false(agent_environment_value(wrong, sizeof(wrong), "E", value));
+	assert_false(agent_environment_value(wrong, sizeof(wrong), "C", value));
+	assert_false(agent_environment_value(wrong, sizeof(wrong), "U", value));
+	assert_true(agent_environment_value(wrong, sizeof(wrong), "LAST", value));
+	assert_false(agent_environment_value(wrong, sizeof(wrong) - 1, "LAST", value));
+	assert_false(agent_environment_value("", 0, "A", value));
+}
+
+/* A child with the variable, which waits until its parent closes a pipe. */
+static void labels_process(void **state)
+{
+	static const char *const text[] = { "cluster=prod", NULL };
+	static const char *const named[] = { "service.name=rule", NULL };
+	struct agent_label_rules *rules = make_rules(text), *other = make_rules(named);
+	struct agent_labels labels;
+	int ready[2], hold[2], status;
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(hold), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(hold[0], 0);
+		dup2(ready[1], 1);
+		close(hold[1]);
+		close(ready[0]);
+		execle("/bin/sh", "sh", "-c", "echo; read line", (char *)NULL,
+		       (const char *const[]){ "OTEL_SERVICE_NAME=shop", NULL });
+		_exit(1);
+	}
+	close(ready[1]);
+	close(hold[0]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(agent_labels_of_process(rules, pid, true, &labels), 0);
+	assert_label(&labels, "cluster", "prod");
+	assert_label(&labels, "service.name", "shop");
+	assert_int_equal(agent_labels_of_process(rules, pid, false, &labels), 0);
+	if (agent_label(&labels, "service.name"))
+		assert_string_not_equal(agent_label(&labels, "service.name"), "shop");
+	assert_int_equal(agent_labels_of_process(other, pid, true, &labels), 0);
+	assert_label(&labels, "service.name", "rule");
+	close(hold[1]);
+	close(ready[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	/* it is gone */
+	assert_true(agent_labels_of_process(rules, pid, true, &labels) < 0);
+	assert_label(&labels, "cluster", "prod");
+	assert_int_equal(labels.nr, 1);
+	agent_label_rules_free(rules);
+	agent_label_rules_free(other);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(labels_paths),	       cmocka_unit_test(applies_rules),
+		cmocka_unit_test(refuses_rules),       cmocka_unit_test(limits_labels),
+		cmocka_unit_test(chooses_cgroup_line), cmocka_unit_test(finds_variable),
+		cmocka_unit_test(labels_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

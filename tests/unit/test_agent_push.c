@@ -1,0 +1,852 @@
+/* SPDX-License-Identifier: MIT */
+/* Sends windows to a server that answers as a script says. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <cmocka.h>
+
+#include "agent/push.h"
+#include "agent/push_answer.h"
+#include "http_server.h"
+
+#define SECOND	    1000000000ull
+#define MILLISECOND 1000000ull
+
+enum { WAIT_SECONDS = 60, NR_NOTES = 64 };
+
+static const struct http_answer ok = { .code = 200 };
+
+struct fixture {
+	char directory[64], spool[80];
+	struct agent_push_target target;
+	struct agent_push_options options;
+	struct agent_push_stats stats;
+	char note[NR_NOTES][256];
+	size_t nr_notes;
+};
+
+static void on_note(void *context, const char *text)
+{
+	struct fixture *fixture = context;
+
+	if (fixture->nr_notes < NR_NOTES)
+		snprintf(fixture->note[fixture->nr_notes++], 256, "%s", text);
+	print_message("note: %s\n", text);
+}
+
+static int make_fixture(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	strcpy(fixture->directory, "/tmp/perch-push-XXXXXX");
+	assert_non_null(mkdtemp(fixture->directory));
+	snprintf(fixture->spool, sizeof(fixture->spool), "%s/spool", fixture->directory);
+	fixture->options = (struct agent_push_options){
+		.target = &fixture->target,
+		.nr = 1,
+		.spool = fixture->spool,
+		.least_wait = MILLISECOND,
+		.most_wait = 100 * MILLISECOND,
+		.note = on_note,
+		.context = fixture,
+	};
+	*state = fixture;
+	return 0;
+}
+
+static int remove_fixture(void **state)
+{
+	struct fixture *fixture = *state;
+	char command[128];
+
+	agent_push_target_clear(&fixture->target);
+	snprintf(command, sizeof(command), "rm -rf '%s'", fixture->directory);
+	assert_int_equal(system(command), 0);
+	free(fixture);
+	return 0;
+}
+
+static void set_target(struct fixture *fixture, const char *format, unsigned port)
+{
+	char text[512];
+	struct perch_error err;
+
+	snprintf(text, sizeof(text), format, port);
+	agent_push_target_clear(&fixture->target);
+	if (agent_push_target_parse(&fixture->target, text, &err))
+		fail_msg("%s", err.message);
+}
+
+static struct agent_push *open_push(struct fixture *fixture)
+{
+	struct agent_push *push;
+	struct perch_error err;
+	int rc = agent_push_open(&push, &fixture->options, &err);
+
+	if (rc == -ENOSYS) {
+		print_message("skipped: %s\n", err.message);
+		skip();
+	}
+	if (rc)
+		fail_msg("%s", err.message);
+	return push;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* Adds a window whose bytes are a text. */
+static void add(struct agent_push *push, enum agent_push_kind kind, const char *text)
+{
+	static uint64_t last;
+	struct agent_push_window window = { .bytes = text, .size = strlen(text) };
+
+	/* two may have the same time, and then no order */
+	window.begin = now_ns() > last ? now_ns() : last + 1;
+	last = window.begin;
+	agent_push_profile_id(window.profile_id);
+	assert_int_equal(agent_push_add(push, kind, &window), 0);
+}
+
+typedef bool condition_function(const struct agent_push_stats *stats);
+
+static void wait_until(struct fixture *fixture, struct agent_push *push, condition_function *is_so)
+{
+	for (int i = 0; i < WAIT_SECONDS * 100; i++) {
+		agent_push_stats(push, &fixture->stats);
+		if (is_so(&fixture->stats))
+			return;
+		usleep(10000);
+	}
+	fail_msg("it has not become so in %d seconds", WAIT_SECONDS);
+}
+
+static bool is_empty(const struct agent_push_stats *stats)
+{
+	return !stats->spool.entries && !stats->queued_bytes;
+}
+
+static uint64_t requests_of(const struct agent_push_stats *stats, int code)
+{
+	for (size_t i = 0; i < stats->target[0].nr_codes; i++)
+		if (stats->target[0].code[i].code == code)
+			return stats->target[0].code[i].requests;
+	return 0;
+}
+
+static bool has_header(const struct http_request *request, const char *line)
+{
+	const char *at = strstr(request->head, line);
+
+	return at && at[-1] == '\n' && at[strlen(line)] == '\r';
+}
+
+/* Returns the body without gzip, as a text. */
+static const char *text_of(const struct http_request *request)
+{
+	static char text[4096];
+	z_stream stream = { .next_in = request->body, .avail_in = (uInt)request->size };
+
+	assert_true(request->complete);
+	if (!has_header(request, "Content-Encoding: gzip")) {
+		assert_true(request->size < sizeof(text));
+		memcpy(text, request->body, request->size);
+		text[request->size] = 0;
+		return text;
+	}
+	stream.next_out = (Bytef *)text;
+	stream.avail_out = sizeof(text) - 1;
+	assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
+	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	text[stream.total_out] = 0;
+	inflateEnd(&stream);
+	return text;
+}
+
+static void sends_window(void **state)
+{
+	struct fixture *fixture = *state;
+	struct http_server *server = http_server_start(&ok, 1);
+	const struct http_request *request;
+	struct agent_push *push;
+
+	fixture->options.user_agent = "perch-agent/1";
+	set_target(fixture, "http://127.0.0.1:%u,header=X-Scope-OrgID: team",
+		   http_server_port(server));
+	push = open_push(fixture);
+	assert_true(agent_push_wants(push, AGENT_PUSH_OTLP));
+	assert_false(agent_push_wants(push, AGENT_PUSH_PYROSCOPE));
+	add(push, AGENT_PUSH_OTLP, "first");
+	/* no target takes it */
+	add(push, AGENT_PUSH_PYROSCOPE, "pprof");
+	http_server_wait(server, 1);
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(http_server_requests(server, &request), 1);
+	assert_memory_equal(request->head, "POST /v1development/profiles HTTP/1.1\r\n", 39);
+	assert_true(has_header(request, "Content-Type: application/x-protobuf"));
+	assert_true(has_header(request, "X-Scope-OrgID: team"));
+	assert_true(has_header(request, "User-Agent: perch-agent/1"));
+	assert_null(strcasestr(request->head, "Expect:"));
+	assert_string_equal(text_of(request), "first");
+	assert_int_equal(fixture->stats.target[0].windows, 1);
+	assert_int_equal(fixture->stats.target[0].bytes, request->size);
+	assert_int_equal(requests_of(&fixture->stats, 200), 1);
+	assert_false(fixture->stats.target[0].failing);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+	assert_int_equal(fixture->nr_notes, 0);
+}
+
+/* The same bytes again, and not before the server wants them. */
+static void retries(void **state)
+{
+	static const struct http_answer answers[] = {
+		{ .code = 429, .headers = "Retry-After: 1\r\n" },
+		{ .code = 503 },
+		{ .code = 502 },
+		{ .code = 504, .headers = "retry-after:   0 \r\n" },
+		{ .code = 200 },
+	};
+	struct fixture *fixture = *state;
+	struct http_server *server = http_server_start(answers, 5);
+	const struct http_request *request;
+	struct agent_push *push;
+
+	set_target(fixture, "http://127.0.0.1:%u/other/path?x=1", http_server_port(server));
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_OTLP, "window");
+	http_server_wait(server, 5);
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(http_server_requests(server, &request), 5);
+	for (size_t i = 0; i < 5; i++) {
+		assert_string_equal(text_of(&request[i]), "window");
+		assert_memory_equal(request[i].head, "POST /other/path?x=1 ", 21);
+		assert_int_equal(requests_of(&fixture->stats, answers[i].code), 1);
+	}
+	assert_true(request[1].time - request[0].time >= 1);
+	assert_int_equal(fixture->stats.target[0].windows, 1);
+	assert_false(fixture->stats.target[0].failing);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+	assert_non_null(strstr(fixture->note[0], "429"));
+	assert_non_null(strstr(fixture->note[fixture->nr_notes - 1], "takes windows again"));
+}
+
+/* Another error is final: the window is dropped, the next one is sent. */
+static void drops_refused(void **state)
+{
+	static const char json[] = "{\"code\":3, \"message\": \"too old \\\"x\\\"\"}";
+	static const struct http_answer answers[] = {
+		{ .code = 400, .body = json, .size = sizeof(json) - 1 },
+		{ .code = 307, .headers = "Location: http://127.0.0.1:1/\r\n" },
+		{ .code = 500,
+		  .body = "\x12\x03"
+			  "bad",
+		  .size = 5,
+		  .headers = "Content-Type: application/x-protobuf\r\n" },
+		{ .code = 200 },
+	};
+	struct fixture *fixture = *state;
+	struct http_server *server = http_server_start(answers, 4);
+	const struct http_request *request;
+	struct agent_push *push;
+
+	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_OTLP, "1");
+	add(push, AGENT_PUSH_OTLP, "2");
+	add(push, AGENT_PUSH_OTLP, "3");
+	add(push, AGENT_PUSH_OTLP, "4");
+	http_server_wait(server, 4);
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(http_server_requests(server, &request), 4);
+	assert_string_equal(text_of(&request[3]), "4");
+	assert_int_equal(fixture->stats.target[0].windows, 1);
+	assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_REFUSED], 3);
+	assert_int_equal(fixture->stats.target[0].dropped_bytes[AGENT_DROP_REFUSED],
+			 request[0].size + request[1].size + request[2].size);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+	assert_int_equal(fixture->nr_notes, 3);
+	assert_non_null(strstr(fixture->note[0], "400: too old \\\"x\\\""));
+	assert_non_null(strstr(fixture->note[1], "307"));
+	assert_non_null(strstr(fixture->note[2], "500: bad"));
+}
+
+/*
+ * All was sent, and no answer came: the server may have the window. It is not sent again; requests
+ * without a window ask whether the server answers, and then the next window is sent.
+ */
+static void never_sends_twice(void **state)
+{
+	static const struct http_answer answers[] = {
+		{ .how = HTTP_CLOSE }, { .how = HTTP_CLOSE }, { .code = 503 },	    { .code = 200 },
+		{ .how = HTTP_HANG },  { .code = 400 },	      { .how = HTTP_DRIP }, { .code = 200 },
+	};
+	struct fixture *fixture = *state;
+	struct http_server *server = http_server_start(answers, 8);
+	static const char *const expected[] = { "1", "", "", "", "2", "", "3", "", "4" };
+	const struct http_request *request;
+	struct agent_push *push;
+
+	fixture->options.timeout = SECOND;
+	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_OTLP, "1");
+	add(push, AGENT_PUSH_OTLP, "2");
+	add(push, AGENT_PUSH_OTLP, "3");
+	add(push, AGENT_PUSH_OTLP, "4");
+	http_server_wait(server, 9);
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(http_server_requests(server, &request), 9);
+	for (size_t i = 0; i < 9; i++)
+		assert_string_equal(text_of(&request[i]), expected[i]);
+	assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_UNANSWERED], 3);
+	assert_int_equal(fixture->stats.target[0].windows, 1);
+	assert_int_equal(requests_of(&fixture->stats, 0), 4);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+}
+
+static bool has_failed(const struct agent_push_stats *stats)
+{
+	return requests_of(stats, 0) >= 3;
+}
+
+/* Windows wait while there is no server, and come in their order after it. */
+static void replays(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct http_request *request;
+	unsigned port = http_free_port();
+	struct http_server *server;
+	struct agent_push *push;
+
+	for (int in_memory = 0; in_memory < 2; in_memory++) {
+		char text[2] = "0";
+
+		fixture->options.spool = in_memory ? NULL : fixture->spool;
+		set_target(fixture, "http://127.0.0.1:%u", port);
+		push = open_push(fixture);
+		for (text[0] = '0'; text[0] < '5'; text[0]++)
+			add(push, AGENT_PUSH_OTLP, text);
+		wait_until(fixture, push, has_failed);
+		assert_int_equal(fixture->stats.spool.entries, 5);
+		assert_true(fixture->stats.spool.oldest);
+		assert_true(fixture->stats.target[0].failing);
+		server = http_server_start_at(port, &ok, 1);
+		http_server_wait(server, 5);
+		wait_until(fixture, push, is_empty);
+		assert_int_equal(http_server_requests(server, &request), 5);
+		for (size_t i = 0; i < 5; i++)
+			assert_int_equal(*text_of(&request[i]), '0' + i);
+		assert_int_equal(fixture->stats.target[0].windows, 5);
+		for (int i = 0; i < AGENT_NR_DROP_REASONS; i++)
+			assert_int_equal(fixture->stats.target[0].dropped[i], 0);
+		agent_push_close(push, 0);
+		http_server_stop(server);
+	}
+}
+
+/* ---- SIGKILL ---- */
+
+enum { LARGE = 6 << 20 };
+
+/* Bytes that a socket does not take at once. */
+static char *large_window(uint64_t *begin)
+{
+	char *bytes = malloc(LARGE);
+
+	assert_non_null(bytes);
+	memset(bytes, 'x', LARGE);
+	memcpy(bytes, begin, sizeof(*begin));
+	return bytes;
+}
+
+/* The program of the child: it adds windows, and waits to be killed. */
+static int run_child(const char *url, const char *spool, const char *kind)
+{
+	struct agent_push_target target;
+	struct agent_push *push;
+	const struct agent_push_options options = {
+		.target = &target,
+		.nr = 1,
+		.spool = spool,
+		.least_wait = MILLISECOND,
+	};
+	struct agent_push_window window = { .begin = now_ns(), .size = LARGE };
+
+	if (agent_push_target_parse(&target, url, NULL) || agent_push_open(&push, &options, NULL))
+		return 1;
+	window.bytes = large_window(&window.begin);
+	memcpy(window.profile_id, &window.begin, sizeof(window.begin));
+	agent_push_add(push, AGENT_PUSH_PYROSCOPE, &window);
+	if (*kind == 'w') {
+		/* until it is in the spool */
+		struct agent_push_stats stats;
+
+		do {
+			usleep(1000);
+			agent_push_stats(push, &stats);
+		} while (stats.queued_bytes || !stats.spool.entries);
+		if (write(1, "x", 1) != 1)
+			return 1;
+	}
+	for (;;)
+		pause();
+}
+
+static pid_t start_child(const char *url, const char *spool, const char *kind, int *ready)
+{
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(ends[1], 1);
+		execl("/proc/self/exe", "test", url, spool, kind, (char *)NULL);
+		_exit(1);
+	}
+	close(ends[1]);
+	*ready = ends[0];
+	return pid;
+}
+
+static void kill_child(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+}
+
+/* After the kill: an agent on the same spool, and a server that takes all. */
+static void start_again(struct fixture *fixture, unsigned port, size_t windows, uint64_t unanswered)
+{
+	struct http_server *server = http_server_start_at(port, &ok, 1);
+	const struct http_request *request;
+	struct agent_push *push;
+	size_t nr;
+
+	set_target(fixture, "pyroscope+http://127.0.0.1:%u", port);
+	push = open_push(fixture);
+	http_server_wait(server, windows);
+	wait_until(fixture, push, is_empty);
+	nr = http_server_requests(server, &request);
+	assert_int_equal(nr, windows);
+	for (size_t i = 0; i < nr; i++) {
+		assert_true(request[i].complete);
+		assert_int_equal(request[i].size, LARGE);
+		assert_true(has_header(&request[i], "Content-Type: application/proto"));
+	}
+	assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_UNANSWERED], unanswered);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+}
+
+static void survives_kill(void **state)
+{
+	static const struct {
+		const char *what;
+		struct http_answer answer;
+		size_t windows; /* that come after the kill */
+		uint64_t unanswered;
+	} cases[] = {
+		{ "waits", { .code = 0 }, 1, 0 },
+		{ "is sent", { .how = HTTP_STOP_READING }, 1, 0 },
+		{ "has no answer", { .how = HTTP_HANG }, 0, 1 },
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < 3; i++) {
+		unsigned port = http_free_port();
+		struct http_server *server = NULL;
+		char url[128], byte;
+		int ready;
+		pid_t pid;
+
+		print_message("killed while a window %s\n", cases[i].what);
+		if (i)
+			server = http_server_start_at(port, &cases[i].answer, 1);
+		snprintf(url, sizeof(url), "pyroscope+http://127.0.0.1:%u", port);
+		pid = start_child(url, fixture->spool, cases[i].what, &ready);
+		if (server)
+			http_server_wait(server, 1);
+		else
+			assert_int_equal(read(ready, &byte, 1), 1);
+		kill_child(pid);
+		close(ready);
+		if (server)
+			http_server_stop(server);
+		start_again(fixture, port, cases[i].windows, cases[i].unanswered);
+	}
+}
+
+/* ---- hostile servers ---- */
+
+static void bounds_answers(void **state)
+{
+	static const struct http_answer answers[] = {
+		{ .code = 200, .how = HTTP_ENDLESS_BODY },
+		{ .code = 200, .how = HTTP_ENDLESS_HEADS },
+		{ .code = 503, .headers = "Retry-After: 99999999999999999999\r\n" },
+		{ .code = 200 },
+	};
+	struct fixture *fixture = *state;
+	struct http_server *server = http_server_start(answers, 4);
+	struct agent_push *push;
+
+	fixture->options.most_wait = 20 * MILLISECOND;
+	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_OTLP, "1");
+	add(push, AGENT_PUSH_OTLP, "2");
+	add(push, AGENT_PUSH_OTLP, "3");
+	http_server_wait(server, 4);
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(requests_of(&fixture->stats, 200), 3);
+	assert_int_equal(requests_of(&fixture->stats, 503), 1);
+	assert_int_equal(fixture->stats.target[0].windows, 3);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+}
+
+static void reads_partial_success(void **state)
+{
+	/* ExportProfilesServiceResponse { partial_success { rejected_profiles: 3, "no\x1b" } } */
+	static const char body[] = "\x0a\x07\x08\x03\x12\x03no\x1b";
+	static const struct http_answer answers[] = {
+		{ .code = 200, .body = body, .size = sizeof(body) - 1 },
+		{ .code = 200, .body = "\xff\xff", .size = 2 },
+	};
+	struct fixture *fixture = *state;
+	struct http_server *server = http_server_start(answers, 2);
+	struct agent_push *push;
+
+	set_target(fixture, "otlp+http://127.0.0.1:%u/", http_server_port(server));
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_OTLP, "1");
+	add(push, AGENT_PUSH_OTLP, "2");
+	http_server_wait(server, 2);
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(fixture->stats.target[0].windows, 2);
+	assert_int_equal(fixture->stats.target[0].rejected, 3);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+	assert_int_equal(fixture->nr_notes, 1);
+	assert_non_null(strstr(fixture->note[0], "rejected 3 profiles: no?"));
+}
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* A token is read for each request; without it there is none. */
+static void authorizes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct http_server *server = http_server_start(&ok, 1);
+	const struct http_request *request;
+	char path[80], url[256];
+	struct agent_push *push;
+
+	snprintf(path, sizeof(path), "%s/token", fixture->directory);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%%u,token-file=%s", path);
+	set_target(fixture, url, http_server_port(server));
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_OTLP, "1");
+	wait_until(fixture, push, has_failed);
+	write_text(path, "a\rb");
+	assert_int_equal(http_server_requests(server, &request), 0);
+	write_text(path, "secret\n");
+	http_server_wait(server, 1);
+	agent_push_close(push, 10 * SECOND);
+	http_server_requests(server, &request);
+	assert_true(has_header(request, "Authorization: Bearer secret"));
+	write_text(path, "user:word");
+	snprintf(url, sizeof(url), "http://127.0.0.1:%%u,basic-file=%s", path);
+	set_target(fixture, url, http_server_port(server));
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_OTLP, "2");
+	http_server_wait(server, 2);
+	agent_push_close(push, 10 * SECOND);
+	http_server_requests(server, &request);
+	assert_true(has_header(&request[1], "Authorization: Basic dXNlcjp3b3Jk"));
+	http_server_stop(server);
+	for (size_t i = 0; i < fixture->nr_notes; i++)
+		assert_null(strstr(fixture->note[i], "secret"));
+}
+
+static bool second_has_all(const struct agent_push_stats *stats)
+{
+	return has_failed(stats) && stats->target[1].windows == 2 && stats->spool.entries == 2;
+}
+
+/* Two targets get the same window; one that fails does not delay the other. */
+static void sends_to_several(void **state)
+{
+	struct fixture *fixture = *state;
+	struct http_server *server = http_server_start(&ok, 1);
+	struct agent_push_target targets[2];
+	struct agent_push *push;
+	struct perch_error err;
+	char url[64];
+
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u", http_free_port());
+	assert_int_equal(agent_push_target_parse(&targets[0], url, &err), 0);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u", http_server_port(server));
+	assert_int_equal(agent_push_target_parse(&targets[1], url, &err), 0);
+	fixture->options.target = targets;
+	fixture->options.nr = 2;
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_OTLP, "1");
+	add(push, AGENT_PUSH_OTLP, "2");
+	wait_until(fixture, push, second_has_all);
+	assert_int_equal(fixture->stats.target[0].windows, 0);
+	agent_push_close(push, 0);
+	/* a window has one name for each target */
+	targets[0].hash = targets[1].hash;
+	assert_int_equal(agent_push_open(&push, &fixture->options, &err), -EINVAL);
+	agent_push_target_clear(&targets[0]);
+	agent_push_target_clear(&targets[1]);
+	http_server_stop(server);
+}
+
+static void limits_queue(void **state)
+{
+	struct fixture *fixture = *state;
+	struct agent_push_window window = { .begin = now_ns(), .size = AGENT_BODY_MAX + 1 };
+	struct agent_push *push;
+	char *bytes = calloc(1, AGENT_BODY_MAX + 1);
+
+	set_target(fixture, "http://127.0.0.1:%u", http_free_port());
+	push = open_push(fixture);
+	window.bytes = bytes;
+	assert_int_equal(agent_push_add(push, AGENT_PUSH_OTLP, &window), -EFBIG);
+	agent_push_stats(push, &fixture->stats);
+	assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_SIZE], 1);
+	/* the thread may take each at once, but not 100 of 8 MB in the time of the copies */
+	window.size = AGENT_BODY_MAX;
+	for (int i = 0; i < 100; i++) {
+		int rc = agent_push_add(push, AGENT_PUSH_OTLP, &window);
+
+		assert_true(!rc || rc == -ENOSPC);
+		agent_push_stats(push, &fixture->stats);
+		assert_true(fixture->stats.queued_bytes <= AGENT_BODY_MAX);
+	}
+	assert_true(fixture->stats.target[0].dropped[AGENT_DROP_QUEUE] > 0);
+	agent_push_close(push, 0);
+	free(bytes);
+}
+
+/* ---- parts ---- */
+
+static void parses_targets(void **state)
+{
+	static const struct {
+		const char *text, *url, *name;
+		enum agent_push_kind kind;
+	} cases[] = {
+		{ "http://a", "http://a/v1development/profiles", "http://a/v1development/profiles",
+		  AGENT_PUSH_OTLP },
+		{ "otlp+https://a:4318/", "https://a:4318/v1development/profiles",
+		  "https://a:4318/v1development/profiles", AGENT_PUSH_OTLP },
+		{ "https://a/x?key=secret", "https://a/x?key=secret", "https://a/x",
+		  AGENT_PUSH_OTLP },
+		{ "pyroscope+http://[::1]:4040", "http://[::1]:4040/push.v1.PusherService/Push",
+		  "http://[::1]:4040/push.v1.PusherService/Push", AGENT_PUSH_PYROSCOPE },
+	};
+	static const char *const wrong[] = {
+		"",
+		"a",
+		"ftp://a",
+		"http://",
+		"http:///x",
+		"http://user:word@a",
+		"http://a b",
+		"http://a\n",
+		"http://a#x",
+		"http://a,",
+		"http://a,x",
+		"http://a,x=y",
+		"http://a,token-file=",
+		"http://a,token-file=x,basic-file=y",
+		"http://a,header=x",
+		"http://a,header=: x",
+		"http://a,header=A b: x",
+		"http://a,header=A: \r\nB: c",
+		"http://a,header=authorization: x",
+		"http://a,header=Content-length: 0",
+		"grpc+http://a",
+	};
+	struct agent_push_target target;
+	struct perch_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(agent_push_target_parse(&target, cases[i].text, &err), 0);
+		assert_int_equal(target.kind, cases[i].kind);
+		assert_string_equal(target.url, cases[i].url);
+		assert_string_equal(target.name, cases[i].name);
+		agent_push_target_clear(&target);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		print_message("case %zu\n", i);
+		err.message[0] = 0;
+		assert_int_equal(agent_push_target_parse(&target, wrong[i], &err), -EINVAL);
+		assert_true(err.message[0]);
+		assert_null(target.url);
+	}
+	assert_int_equal(agent_push_target_parse(&target,
+						 "https://a,ca-file=c,cert-file=d,key-file=e,"
+						 "basic-file=b,header=A: b,header=C: d",
+						 &err),
+			 0);
+	assert_string_equal(target.ca_file, "c");
+	assert_string_equal(target.cert_file, "d");
+	assert_string_equal(target.key_file, "e");
+	assert_string_equal(target.basic_file, "b");
+	assert_int_equal(target.nr_headers, 2);
+	assert_string_equal(target.header[1], "C: d");
+	agent_push_target_clear(&target);
+}
+
+static void parses_retry_after(void **state)
+{
+	/* 784111777 is the time of RFC 9110's example */
+	static const struct {
+		const char *text;
+		int64_t seconds;
+	} cases[] = {
+		{ "0", 0 },
+		{ "120", 120 },
+		{ "99999999999999999999999", 1000000000 },
+		{ "Sun, 06 Nov 1994 08:49:37 GMT", 777 },
+		{ "Sunday, 06-Nov-94 08:49:37 GMT", 777 },
+		{ "Sun Nov  6 08:49:37 1994", 777 },
+		{ "Sun, 06 Nov 1994 08:36:40 GMT", 0 },
+		{ "Sun, 06 Nov 1990 08:36:40 GMT", 0 },
+		{ "Sun, 06 Nov 9999 08:36:40 GMT", 1000000000 },
+		{ "", -1 },
+		{ "-1", -1 },
+		{ "1.5", -1 },
+		{ "1 ", -1 },
+		{ "Sun", -1 },
+		{ "Sun,", -1 },
+		{ "Sun, 06 Nov 1994 08:49:37", -1 },
+		{ "Sun, 06 Nov 1994 08:49:37 GMT ", -1 },
+		{ "Sun, 06 Non 1994 08:49:37 GMT", -1 },
+		{ "Sun, 06 Nov 1994 24:49:37 GMT", -1 },
+		{ "Sun, 00 Nov 1994 08:49:37 GMT", -1 },
+		{ "soon", -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		print_message("case %zu\n", i);
+		assert_int_equal(agent_push_retry_after(cases[i].text, 784111777 - 777),
+				 cases[i].seconds);
+	}
+}
+
+/* All of the range is used, and its middle is the time. */
+static void jitters(void **state)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	double sum = 0;
+
+	(void)state;
+	for (int i = 0; i < 10000; i++) {
+		uint64_t ns = agent_push_jitter(15 * SECOND);
+
+		least = ns < least ? ns : least;
+		most = ns > most ? ns : most;
+		sum += (double)ns;
+	}
+	assert_in_range(least, 12 * SECOND, 12 * SECOND + SECOND / 10);
+	assert_in_range(most, 18 * SECOND - SECOND / 10, 18 * SECOND);
+	assert_in_range((uint64_t)(sum / 10000), 149 * SECOND / 10, 151 * SECOND / 10);
+	assert_int_equal(agent_push_jitter(0), 0);
+}
+
+/* The bytes of a request, written by hand from Pyroscope's push.proto. */
+static void makes_pyroscope_request(void **state)
+{
+	static const struct agent_pyroscope_label labels[] = { { "service.name", "shop" } };
+	const struct agent_pyroscope_series series = {
+		.label = labels,
+		.nr_labels = 1,
+		.pprof = "pprof",
+		.size = 5,
+	};
+	static const char expected[] = "\x0a\x5e"
+				       "\x0a\x17\x0a\x08__name__\x12\x0bprocess_cpu"
+				       "\x0a\x14\x0a\x0cservice_name\x12\x04shop"
+				       "\x12\x2d\x0a\x05pprof"
+				       "\x12\x24"
+				       "00010203-0405-4607-8809-0a0b0c0d0e0f";
+	uint8_t id[AGENT_PROFILE_ID];
+	size_t size;
+	void *bytes;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(id); i++)
+		id[i] = (uint8_t)i;
+	assert_int_equal(agent_pyroscope_request(&series, 1, id, &bytes, &size), 0);
+	assert_int_equal(size, sizeof(expected) - 1);
+	assert_memory_equal(bytes, expected, size);
+	free(bytes);
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make_fixture, remove_fixture)
+	static const struct CMUnitTest tests[] = {
+		TEST(sends_window),
+		TEST(retries),
+		TEST(drops_refused),
+		TEST(never_sends_twice),
+		TEST(replays),
+		TEST(survives_kill),
+		TEST(bounds_answers),
+		TEST(reads_partial_success),
+		TEST(authorizes),
+		TEST(sends_to_several),
+		TEST(limits_queue),
+		cmocka_unit_test(parses_targets),
+		cmocka_unit_test(parses_retry_after),
+		cmocka_unit_test(jitters),
+		cmocka_unit_test(makes_pyroscope_request),
+	};
+
+	if (argc == 4)
+		return run_child(argv[1], argv[2], argv[3]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
