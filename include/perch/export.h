@@ -56,6 +56,8 @@ enum perch_export_format {
 	 * threads did when, wakeups, and the samples of all events with their call stacks and
 	 * counts. perch_export_add_record() needs all records, in the order of time. */
 	PERCH_EXPORT_PERFETTO,
+	/** OTLP profiles: the request that an OpenTelemetry Collector and other engines take. */
+	PERCH_EXPORT_OTLP,
 };
 
 /** How the library writes a format. */
@@ -88,9 +90,9 @@ struct perch_export;
 
 /** What an export has. All members may be 0. */
 struct perch_export_options {
-	/** Folded stacks: begin with NAME-PID. */
+	/** Folded stacks: begin with NAME-PID. OTLP: samples have process.pid. */
 	unsigned pid : 1;
-	/** Folded stacks: begin with NAME-PID/TID. */
+	/** Folded stacks: begin with NAME-PID/TID. OTLP: samples have thread.id, too. */
 	unsigned tid : 1;
 	/** Folded stacks: functions of the kernel end with "_[k]". */
 	unsigned mark_kernel : 1;
@@ -100,7 +102,7 @@ struct perch_export_options {
 	unsigned mark_jit : 1;
 	/** Leaves out inlined functions, which is faster: pprof files then have no lines. */
 	unsigned no_inline : 1;
-	/** pprof files: each address is a location, for -disasm. Without it, addresses with the
+	/** pprof, OTLP: each address is a location, for -disasm. Without it, addresses with the
 	 * same functions and lines are one location, and files are many times smaller. */
 	unsigned addresses : 1;
 	/** Samples are those of perch_session_add_chain(), which is faster. The export alone calls
@@ -111,6 +113,8 @@ struct perch_export_options {
 	 * at most 256 KiB, and ends before perch_export_write() returns. It has all signals
 	 * blocked, but for SIGPIPE and SIGXFSZ of its writes. */
 	unsigned threads : 1;
+	/** OTLP: samples have their times. */
+	unsigned timestamps : 1;
 	/** Page, SVG: the title; NULL is a general one. It must outlive the export. */
 	const char *title;
 	/** Page, SVG: an export with the samples to compare with, of the format PERCH_EXPORT_PAGE

@@ -18,21 +18,21 @@ static bool same_thread(const void *threads, uint32_t index, const void *key)
 	const struct thread_name *wanted = key;
 
 	return thread->pid == wanted->pid && thread->tid == wanted->tid &&
-	       thread->comm_index == wanted->comm_index;
+	       thread->comm_index == wanted->comm_index && thread->cgroup == wanted->cgroup;
 }
 
 int perch__export_thread(struct perch_export *export, const struct perch_thread *thread,
-			 uint32_t *index)
+			 const char *cgroup, uint32_t *index)
 {
-	bool each = !(export->format->methods->flags & EXPORT_ANY_THREAD);
-	bool tid = each || export->options.tid, pid = tid || export->options.pid;
 	struct thread_name name = {
-		.pid = pid ? perch_thread_pid(thread) : 0,
-		.tid = tid ? perch_thread_tid(thread) : 0,
+		.pid = perch__export_has_pids(export) ? perch_thread_pid(thread) : 0,
+		.tid = perch__export_has_tids(export) ? perch_thread_tid(thread) : 0,
 		.comm_index = perch_thread_comm_index(thread),
+		.cgroup = cgroup,
 	};
-	uint64_t hash = perch__hash_pair(perch__hash_integer(export->threads.seed, name.comm_index),
-					 name.pid, name.tid);
+	uint64_t seed = perch__hash_integer(export->threads.seed, (uintptr_t)cgroup);
+	uint64_t hash =
+		perch__hash_pair(perch__hash_integer(seed, name.comm_index), name.pid, name.tid);
 	const char *comm = perch_thread_comm(thread);
 	size_t size = strlen(comm) + 1;
 
@@ -98,11 +98,22 @@ static void note_time(struct perch_export *export, const struct perch_session_sa
 		export->last_time = time;
 }
 
+/* The path of the sample's cgroup if the format has it and it is known; NULL. */
+static const char *cgroup_of(const struct perch_export *export,
+			     const struct perch_session_sample *sample)
+{
+	if (!(export->format->methods->flags & EXPORT_CGROUPS) ||
+	    !(sample->event->attr.sample_type & PERCH_SAMPLE_CGROUP))
+		return NULL;
+	return perch_processes_cgroup_name(perch_session_processes(export->session),
+					   sample->record->sample.cgroup);
+}
+
 int perch__collect_add(struct perch_export *export, const struct perch_session_sample *sample,
 		       uint32_t *thread)
 {
-	if (perch__export_thread(export, sample->thread, thread) ||
-	    (export->format->methods->flags & EXPORT_TIMES && add_occurrence(export, sample)))
+	if (perch__export_thread(export, sample->thread, cgroup_of(export, sample), thread) ||
+	    (perch__export_has_times(export) && add_occurrence(export, sample)))
 		return -ENOMEM;
 	note_time(export, sample);
 	return perch__export_batch_add(export, sample, *thread);

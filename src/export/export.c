@@ -27,7 +27,8 @@ static const struct perch_export_format_info formats[] = {
 					.binary = true, .markers = true),
 	[PERCH_EXPORT_JSON] = FORMAT("json", "json", perch__export_json, 0),
 #if PERCH_HAVE_PPROF
-	[PERCH_EXPORT_PPROF] = FORMAT("pprof", "pb.gz", perch__export_pprof, 0, .binary = true),
+	[PERCH_EXPORT_PPROF] =
+		FORMAT("pprof", "pb.gz", perch__export_pprof, EXPORT_CGROUPS, .binary = true),
 #else
 	[PERCH_EXPORT_PPROF] = { .name = "pprof", .extension = "pb.gz", .binary = true },
 #endif
@@ -40,8 +41,12 @@ static const struct perch_export_format_info formats[] = {
 	[PERCH_EXPORT_PERFETTO] = FORMAT("perfetto", "pftrace.gz", perch__export_perfetto,
 					 EXPORT_TIMES | EXPORT_SCHEDULE, .binary = true,
 					 .timeline = true),
+	[PERCH_EXPORT_OTLP] = FORMAT("otlp", "otlp.pb", perch__export_otlp,
+				     EXPORT_ANY_THREAD | EXPORT_CGROUPS | EXPORT_MAY_TIME,
+				     .binary = true),
 #else
 	[PERCH_EXPORT_PERFETTO] = { .name = "perfetto", .extension = "pftrace.gz", .binary = true },
+	[PERCH_EXPORT_OTLP] = { .name = "otlp", .extension = "otlp.pb", .binary = true },
 #endif
 };
 #define NR_FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -57,12 +62,7 @@ static int check_format(enum perch_export_format format, struct perch_error *err
 	if ((size_t)format >= NR_FORMATS)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "unknown format %d",
 				       (int)format);
-	if (formats[format].methods)
-		return 0;
-	perch_error_set(err, ENOTSUP, PERCH_ERROR_NOT_SUPPORTED,
-			"this build of perch has no %s format", formats[format].name);
-	perch_error_remedy(err, "build it with libprotobuf-c and protoc-c");
-	return -ENOTSUP;
+	return formats[format].methods ? 0 : perch__export_not_built(formats[format].name, err);
 }
 
 static int open_events(struct perch_export *export, struct perch_error *err)
@@ -164,17 +164,6 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 
 /* ---- the file ---- */
 
-static int flush_file(FILE *out, struct perch_error *err)
-{
-	int error;
-
-	errno = 0;
-	if (!fflush(out) && !ferror(out))
-		return 0;
-	error = errno ? errno : EIO;
-	return perch__export_cannot_write(error, err);
-}
-
 /* Chooses the event of formats that show one. */
 static void choose_event(struct perch_export *export)
 {
@@ -201,7 +190,7 @@ int perch_export_write(struct perch_export *export, FILE *out, struct perch_erro
 	if (export->options.old)
 		perch__collect_callers(export->options.old);
 	rc = export->format->methods->write(export, out, err);
-	return rc ? rc : flush_file(out, err);
+	return rc ? rc : perch__export_flush(out, err);
 }
 
 void perch_export_get_stats(const struct perch_export *export, struct perch_export_stats *stats)

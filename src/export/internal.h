@@ -25,9 +25,15 @@
  *	  perfetto/perfetto_schedule.c	  switches and wakeups of CPUs
  *	  perfetto/perfetto_samples.c	  samples and counts
  *	  perfetto/perfetto_packet.c	  packets
- *	pprof/pprof.c			pprof's format
- *	  pprof/pprof_samples.c		  locations and samples
- *	  pprof/pprof_parts.c		  messages, texts, functions, mappings
+ *	encode.c			pprof and OTLP: samples for an encoder
+ *	  encode_mappings.c		  where addresses are in its profile
+ *	  encoder/encoder_write.c	  perch/encoder.h: profiles of any stacks
+ *	    encoder/pprof.c		    pprof's format
+ *	    encoder/otlp.c		    OTLP: profiles, their samples and resources
+ *	      encoder/otlp_dictionary.c	      what they refer to
+ *	      encoder/encoder_output.c	      messages, one after the other
+ *	  encoder/encoder.c		  what is added to a profile
+ *	    encoder/encoder_tables.c	    tables in which each item is once
  *	json.c				JSON for scripts
  *	speedscope.c			speedscope's format
  *	folded.c			folded stacks
@@ -43,6 +49,7 @@
  *	texts.c				texts, each once
  *	json_file.c			what the formats in JSON share
  *	gzip.c				compression, in a thread if the program allows it
+ *	result.c			errors of writing
  */
 #ifndef PERCH_EXPORT_INTERNAL_H
 #define PERCH_EXPORT_INTERNAL_H
@@ -133,10 +140,11 @@ struct stack_node {
 	bool calls;	  /* as a caller it is a return address; see perch__collect_callers() */
 };
 
-/* A thread under one name. Members that the format does not have are 0. */
+/* A thread under one name, in one cgroup. Members that the format does not have are 0. */
 struct thread_name {
 	uint32_t pid, tid, comm_index;
-	char *comm; /* cleaned */
+	char *comm;	    /* cleaned */
+	const char *cgroup; /* path of perch_processes_cgroup_name(); NULL: none */
 };
 
 /* The samples of one stack, thread and event. */
@@ -158,6 +166,8 @@ enum {
 	EXPORT_ANY_THREAD = 1 << 1, /* threads are distinct by the options pid and tid only */
 	EXPORT_TIMES = 1 << 2,	    /* has single samples */
 	EXPORT_SCHEDULE = 1 << 3,   /* has switches and wakeups of threads: schedule.h */
+	EXPORT_CGROUPS = 1 << 4,    /* threads have their cgroup */
+	EXPORT_MAY_TIME = 1 << 5,   /* has single samples by the option timestamps */
 };
 
 /* What happened in a thread at a time, or during a time. */
@@ -221,6 +231,25 @@ struct perch_export {
 	struct export_batch *batch; /* samples that are not added up yet */
 };
 
+static inline bool perch__export_has_times(const struct perch_export *export)
+{
+	unsigned flags = export->format->methods->flags;
+
+	return flags & EXPORT_TIMES || (flags & EXPORT_MAY_TIME && export->options.timestamps);
+}
+
+/* Threads are distinct by their id. */
+static inline bool perch__export_has_tids(const struct perch_export *export)
+{
+	return !(export->format->methods->flags & EXPORT_ANY_THREAD) || export->options.tid;
+}
+
+/* Threads are distinct by the id of their process. */
+static inline bool perch__export_has_pids(const struct perch_export *export)
+{
+	return perch__export_has_tids(export) || export->options.pid;
+}
+
 /* Adds a sample. *thread is the index of its thread. Returns 0 or -ENOMEM. */
 int perch__collect_add(struct perch_export *export, const struct perch_session_sample *sample,
 		       uint32_t *thread);
@@ -229,7 +258,7 @@ void perch__collect_callers(struct perch_export *export);
 void perch__collect_clear(struct perch_export *export);
 /* Finds a thread under its present name, and adds it if it is new. Returns 0 or -ENOMEM. */
 int perch__export_thread(struct perch_export *export, const struct perch_thread *thread,
-			 uint32_t *index);
+			 const char *cgroup, uint32_t *index);
 
 /* ---- batch.c: stacks and entries of many samples at a time ---- */
 
@@ -389,33 +418,28 @@ struct gzip *perch__gzip_open(FILE *out, bool threads);
 void perch__gzip_write(struct gzip *gzip, const void *bytes, size_t size);
 /* Writes the rest. Returns 0, or the errno of a write that has failed. NULL is allowed. */
 int perch__gzip_close(struct gzip *gzip);
+
+/* ---- result.c: errors of writing ---- */
+
 /* Sets the error of a write that has failed with an errno. Returns the negative errno. */
-static inline int perch__export_cannot_write(int error, struct perch_error *err)
-{
-	return perch_error_set(err, error, PERCH_ERROR_FILE, "cannot write: %s", strerror(error));
-}
+int perch__export_cannot_write(int error, struct perch_error *err);
 /*
  * Sets the error of a protobuf file, if there is one. rc: -ENOMEM, or another negative errno if a
  * message is too large; what: that is in it; error: of perch__gzip_close(). Returns 0 or a negative
  * errno.
  */
-static inline int perch__export_protobuf_result(int rc, int error, const char *what,
-						struct perch_error *err)
-{
-	if (rc == -ENOMEM)
-		return PERCH__NO_MEMORY(err, "to export");
-	if (!rc && error)
-		return perch__export_cannot_write(error, err);
-	return rc ? perch_error_set(err, -rc, PERCH_ERROR_FILE, "a message of the %s exceeds 2 GiB",
-				    what)
-		  : 0;
-}
+int perch__export_protobuf_result(int rc, int error, const char *what, struct perch_error *err);
+/* Flushes a file. Returns 0 or a negative errno. */
+int perch__export_flush(FILE *out, struct perch_error *err);
+/* Sets the error of a format that this build does not have. Returns -ENOTSUP. */
+int perch__export_not_built(const char *format, struct perch_error *err);
 
 /* ---- formats ---- */
 
 int perch__export_firefox(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_folded(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_json(struct perch_export *export, FILE *out, struct perch_error *err);
+int perch__export_otlp(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_pprof(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_perfetto(struct perch_export *export, FILE *out, struct perch_error *err);
 int perch__export_page(struct perch_export *export, FILE *out, struct perch_error *err);

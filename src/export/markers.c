@@ -61,7 +61,7 @@ static int thread_of(struct perch_export *export, uint32_t pid, uint32_t tid, ui
 	if (tid == UINT32_MAX)
 		return 0;
 	found = perch_processes_thread(processes, pid, tid);
-	return found && !perch__export_thread(export, found, thread) ? 1 : -ENOMEM;
+	return found && !perch__export_thread(export, found, NULL, thread) ? 1 : -ENOMEM;
 }
 
 static struct off_cpu *off_cpu_of(struct markers *markers, uint32_t thread)

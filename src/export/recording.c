@@ -2,6 +2,7 @@
 /* Facts about the recording that several formats have. */
 #include <stdlib.h>
 #include <string.h>
+#include <perch/metrics.h>
 
 #include "base/kernel/dummy_event.h"
 #include "base/kernel/off_cpu_event.h"
@@ -9,12 +10,8 @@
 
 const char *perch__export_unit(const struct perch_file_event *event)
 {
-	const struct perch_attr *attr = &event->attr;
-	bool clock = attr->type == PERCH_TYPE_SOFTWARE &&
-		     (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
-		      attr->config == PERCH_COUNT_SW_TASK_CLOCK);
-
-	return clock || perch__is_off_cpu(event) ? "nanoseconds" : "count";
+	return perch_metric_is_clock(&event->attr) || perch__is_off_cpu(event) ? "nanoseconds"
+									       : "count";
 }
 
 uint64_t perch__export_time_of_day(const struct perch_export *export, uint64_t time)

@@ -35,7 +35,7 @@ REFUSED = [
     ("report --time-quantum 10ms -s comm", "add -s time", "report --time-quantum 10ms -s time,comm"),
     ("script --max-blocks 2", "add -F", "script"),
     ("export --format json --mark all", "--mark is for --format folded", "export --format folded --mark all"),
-    ("export --format folded --addresses", "--addresses is for --format pprof", "export --format pprof --addresses -o pprof"),
+    ("export --format folded --addresses", "--addresses is for --format pprof or otlp", "export --format pprof --addresses -o pprof"),
     ("buildid-list -H -k", "choose one", "buildid-list -H"),
     ("buildid-list -k -m", "choose one", "buildid-list -k"),
 ]

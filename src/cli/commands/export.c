@@ -21,7 +21,7 @@ struct export
 	enum perch_export_format format;
 	const char *output; /* of -o; NULL or "-": standard output */
 	const char *event;  /* of --event; NULL: the one with the most samples, or all */
-	bool no_inline, pid, tid, addresses;
+	bool no_inline, pid, tid, addresses, timestamps;
 	uint64_t marks; /* of --mark */
 };
 
@@ -60,6 +60,7 @@ static int run_export(struct export *export)
 		.mark_jit = !!(export->marks & MARK_JIT),
 		.no_inline = export->no_inline,
 		.addresses = export->addresses,
+		.timestamps = export->timestamps,
 		.event = export->event,
 	};
 	const char *output = export->output ? export->output : "-";
@@ -112,10 +113,14 @@ static const struct cli_option options[] = {
 	CLI_ROW(.table = cli_input_verbose_option, .at = AT(input)),
 	CLI_ROW(.table = cli_inline_option, .at = AT(no_inline)),
 	CLI_ROW(.table = cli_event_option, .at = AT(event)),
-	CLI_ROW(.name = "with-pid", SETS(pid), .help = "folded: begin with NAME-PID"),
-	CLI_ROW(.name = "with-tid", SETS(tid), .help = "folded: begin with NAME-PID/TID"),
+	CLI_ROW(.name = "with-pid", SETS(pid),
+		.help = "folded: begin with NAME-PID; otlp: samples have process.pid"),
+	CLI_ROW(.name = "with-tid", SETS(tid),
+		.help = "folded: begin with NAME-PID/TID; otlp: samples have thread.id, too"),
 	CLI_ROW(.name = "addresses", SETS(addresses),
-		.help = "pprof: a location for each address, for -disasm; larger files"),
+		.help = "pprof, otlp: a location for each address, for -disasm; larger files"),
+	CLI_ROW(.name = "timestamps", SETS(timestamps),
+		.help = "otlp: each sample has its time; larger files, not for all engines"),
 	CLI_ROW(.name = "mark", .argument = "KINDS", .at = AT(marks), .kind = CLI_BITS,
 		.words = marks,
 		.help = "folded: mark functions of these kinds as _[k], _[i] and _[j]"),
@@ -146,8 +151,13 @@ int perch_cmd_export(int argc, char **argv)
 	if (export.marks && export.format != PERCH_EXPORT_FOLDED)
 		return cli_usage_error(COMMAND, "--mark is for --format folded, not for %s",
 				       export.info->name);
-	if (export.addresses && export.format != PERCH_EXPORT_PPROF)
-		return cli_usage_error(COMMAND, "--addresses is for --format pprof, not for %s",
+	if (export.addresses && export.format != PERCH_EXPORT_PPROF &&
+	    export.format != PERCH_EXPORT_OTLP)
+		return cli_usage_error(COMMAND,
+				       "--addresses is for --format pprof or otlp, not for %s",
+				       export.info->name);
+	if (export.timestamps && export.format != PERCH_EXPORT_OTLP)
+		return cli_usage_error(COMMAND, "--timestamps is for --format otlp, not for %s",
 				       export.info->name);
 	if (export.info->binary && !export.output && isatty(STDOUT_FILENO))
 		return cli_usage_error(COMMAND,

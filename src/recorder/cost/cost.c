@@ -4,6 +4,7 @@
  * recorder's own time while it records.
  */
 #include <time.h>
+#include <perch/metrics.h>
 
 #include "recorder/descendants/descendants.h"
 #include "recorder/internal.h"
@@ -22,12 +23,9 @@ uint64_t perch__recorder_cpu_ns(void)
 /* Samples per second of a timer; 0 of other events. */
 static uint64_t rate_of(const struct perch_attr *attr)
 {
-	bool timer = attr->type == PERCH_TYPE_SOFTWARE &&
-		     (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
-		      attr->config == PERCH_COUNT_SW_TASK_CLOCK);
 	uint64_t rate = attr->sample_period;
 
-	if (!timer || !rate)
+	if (!perch_metric_is_clock(attr) || !rate)
 		return 0;
 	if (!attr->freq)
 		rate = 1000000000 / rate;
