@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/edit_distance.h"
+#include "base/files/io.h"
 #include "config_file.h"
 #include "messages.h"
 
@@ -98,7 +99,8 @@ static int set_path(struct cli_config *config)
 	return config->path[0] ? 0 : -ENOENT;
 }
 
-int cli_config_open_file(int at, const char *path, const char **reason)
+/* root_too: the administrator may have written it. */
+static int open_config(int at, const char *path, bool root_too, const char **reason)
 {
 	int file = openat(at, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat status;
@@ -107,12 +109,34 @@ int cli_config_open_file(int at, const char *path, const char **reason)
 		*reason = strerror(errno);
 		return errno == ENOTDIR ? -ENOENT : -errno;
 	}
-	if (!fstat(file, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+	if (!fstat(file, &status) && S_ISREG(status.st_mode) &&
+	    (status.st_uid == geteuid() || (root_too && !status.st_uid)) &&
 	    status.st_size <= CLI_CONFIG_MAX_BYTES)
 		return file;
 	close(file);
-	*reason = "it must be a file of the current user, of at most " LIMIT " bytes";
+	*reason = root_too ? "it must be a file of the current user or root, of at most " LIMIT
+			     " bytes"
+			   : "it must be a file of the current user, of at most " LIMIT " bytes";
 	return -EPERM;
+}
+
+int cli_config_open_file(int at, const char *path, const char **reason)
+{
+	return open_config(at, path, false, reason);
+}
+
+/* Returns the text of a file, with a NUL, or NULL and errno. Closes the file. */
+static char *read_all(int file)
+{
+	char *text = calloc(1, CLI_CONFIG_MAX_BYTES + 1);
+	ssize_t length = text ? perch__read_upto(file, text, CLI_CONFIG_MAX_BYTES) : -ENOMEM;
+
+	close(file);
+	if (length >= 0)
+		return text;
+	free(text);
+	errno = (int)-length;
+	return NULL;
 }
 
 /* Reads the text of the file, if it is a file of this user. */
@@ -120,22 +144,16 @@ static int read_text(struct cli_config *config, const char *command)
 {
 	const char *reason;
 	int file = cli_config_open_file(AT_FDCWD, config->path, &reason);
-	ssize_t length;
 
 	if (file < 0) {
 		if (file != -ENOENT)
 			cli_note(command, "%s is not used: %s", config->path, reason);
 		return 0;
 	}
-	config->text = calloc(1, CLI_CONFIG_MAX_BYTES + 1);
-	length = config->text ? read(file, config->text, CLI_CONFIG_MAX_BYTES) : -1;
-	if (length < 0)
-		cli_note(command, "%s is not used: %s", config->path, strerror(errno));
-	close(file);
-	if (length >= 0)
+	config->text = read_all(file);
+	if (config->text)
 		return 0;
-	free(config->text);
-	config->text = NULL;
+	cli_note(command, "%s is not used: %s", config->path, strerror(errno));
 	return CLI_EXIT_FAILURE;
 }
 
@@ -237,4 +255,77 @@ const struct cli_config_item *cli_config_find(const struct cli_config *config, c
 			return item;
 	}
 	return NULL;
+}
+
+/* ---- files of options ---- */
+
+/* Adds the word of a line. Returns what is wrong with it, or NULL. */
+static const char *add_word(struct cli_config_arguments *arguments, char *line)
+{
+	size_t length = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789-");
+	char *value = line + length + strspn(line + length, " \t"), **word, *text;
+
+	if (!length || *line == '-' || (*value && *value != '='))
+		return "expected NAME = VALUE, with the long name of an option";
+	if (length == strlen("config") && !strncmp(line, "config", length))
+		return "a file of options cannot name another one";
+	value = *value ? trim(value + 1) : NULL;
+	text = malloc(length + (value ? strlen(value) : 0) + 4);
+	word = text ? PERCH__ARRAY_APPEND(arguments->word, arguments->nr, arguments->capacity)
+		    : NULL;
+	if (!word) {
+		free(text);
+		return "no memory";
+	}
+	sprintf(text, "--%.*s%s%s", (int)length, line, value ? "=" : "", value ? value : "");
+	*word = text;
+	return NULL;
+}
+
+int cli_config_arguments_parse(struct cli_config_arguments *arguments, const char *path,
+			       const char *command)
+{
+	unsigned number = 0;
+
+	for (char *line = arguments->text, *next; line; line = next) {
+		const char *wrong = NULL;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		number++;
+		line = trim(line);
+		if (*line && *line != '#' && *line != ';')
+			wrong = add_word(arguments, line);
+		if (wrong) {
+			cli_config_arguments_clear(arguments);
+			return cli_usage_error(command, "%s:%u: %s", path, number, wrong);
+		}
+	}
+	return 0;
+}
+
+int cli_config_arguments_read(struct cli_config_arguments *arguments, const char *path,
+			      const char *command)
+{
+	const char *reason = NULL;
+	int file = open_config(AT_FDCWD, path, true, &reason);
+
+	*arguments = (struct cli_config_arguments){ .nr = 0 };
+	if (file >= 0) {
+		arguments->text = read_all(file);
+		reason = arguments->text ? NULL : strerror(errno);
+	}
+	if (reason)
+		return cli_usage_error(command, "--config %s: %s", path, reason);
+	return cli_config_arguments_parse(arguments, path, command);
+}
+
+void cli_config_arguments_clear(struct cli_config_arguments *arguments)
+{
+	for (size_t i = 0; i < arguments->nr; i++)
+		free(arguments->word[i]);
+	free(arguments->word);
+	free(arguments->text);
+	*arguments = (struct cli_config_arguments){ .nr = 0 };
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The user's defaults: $XDG_CONFIG_HOME/perch/config or ~/.config/perch/config. */
+/*
+ * The user's defaults: $XDG_CONFIG_HOME/perch/config or ~/.config/perch/config. And files of
+ * options, which a service has in place of a long command line.
+ */
 #ifndef PERCH_CLI_CONFIG_FILE_H
 #define PERCH_CLI_CONFIG_FILE_H
 
@@ -47,6 +50,25 @@ void cli_config_clear(struct cli_config *config);
  * another negative errno and the reason.
  */
 int cli_config_open_file(int at, const char *path, const char **reason);
+/* The options of a file, as words of a command line. */
+struct cli_config_arguments {
+	char *text;  /* of the file */
+	char **word; /* "--name", "--name=value" */
+	size_t nr, capacity;
+};
+
+/*
+ * Reads a file of options: lines NAME or NAME = VALUE with the long names of a command line's
+ * options, empty lines, and comments after '#' or ';' at their beginning. Blanks around a value do
+ * not belong to it, all else does. Nobody but the current user and root may own the file. Returns
+ * 0, or the exit status after it has printed the error; there are no words then.
+ */
+int cli_config_arguments_read(struct cli_config_arguments *arguments, const char *path,
+			      const char *command);
+/* The same for arguments->text, of memory of malloc(3); path is for messages. */
+int cli_config_arguments_parse(struct cli_config_arguments *arguments, const char *path,
+			       const char *command);
+void cli_config_arguments_clear(struct cli_config_arguments *arguments);
 /* Returns the last value of a variable, and where it is. NULL: none. */
 const struct cli_config_item *cli_config_find(const struct cli_config *config, const char *name);
 
