@@ -60,7 +60,8 @@ int cli_delays_add(struct cli_delays *delays, uint64_t ns)
 {
 	uint32_t class = class_of(ns);
 
-	if (include_classes(delays, class, class + 1))
+	if (__builtin_expect(class - delays->first >= delays->nr_classes, 0) &&
+	    include_classes(delays, class, class + 1))
 		return -ENOMEM;
 	delays->count[class - delays->first]++;
 	delays->nr++;

@@ -386,13 +386,28 @@ PERCH__INLINE void prefetch_following(const char *bytes, size_t record_size, siz
 		__builtin_prefetch(following + i * CACHE_LINE);
 }
 
-/* The fast path is for nearly all records: samples with the id at a common position and in the
- * array. */
+/* The fast path, for nearly all records: samples with the id at a common position and in the array.
+ * Returns NO_EVENT for others. */
+static inline uint16_t common_event(const struct perch_decoder *decoder,
+				    struct perch_record_header header, const void *bytes,
+				    size_t size)
+{
+	const size_t at = decoder->common_id_offset;
+	uint64_t id;
+
+	if (__builtin_expect(header.type != PERCH_RECORD_SAMPLE || !at ||
+				     at + 8 > bounded_size(header, size),
+			     0))
+		return NO_EVENT;
+	id = perch__u64((const char *)bytes + at, decoder->swapped) - decoder->lowest_id;
+	return id < decoder->nr_dense ? decoder->dense[id] : NO_EVENT;
+}
+
 int perch_decoder_decode(struct perch_decoder *decoder, const void *bytes, size_t size,
 			 struct perch_record *record, struct perch_error *err)
 {
-	const size_t at = decoder->common_id_offset;
 	struct perch_record_header header;
+	uint16_t event;
 
 	if (__builtin_expect(size < PERCH__HEADER_BYTES, 0))
 		return perch__bad_header(record, decoder->parse_info, bytes, size, err);
@@ -400,17 +415,10 @@ int perch_decoder_decode(struct perch_decoder *decoder, const void *bytes, size_
 	prefetch_following(bytes, header.size, size);
 	if (!decoder->has_ids)
 		return perch__decode(record, decoder->parse_info, header, 0, bytes, size, err);
-	if (__builtin_expect(header.type == PERCH_RECORD_SAMPLE && at &&
-				     at + 8 <= bounded_size(header, size),
-			     1)) {
-		uint64_t id =
-			perch__u64((const char *)bytes + at, decoder->swapped) - decoder->lowest_id;
-		uint16_t event = id < decoder->nr_dense ? decoder->dense[id] : NO_EVENT;
-
-		if (__builtin_expect(event != NO_EVENT, 1))
-			return perch__decode(record, &decoder->parse_info[event], header, event,
-					     bytes, size, err);
-	}
+	event = common_event(decoder, header, bytes, size);
+	if (__builtin_expect(event != NO_EVENT, 1))
+		return perch__decode(record, &decoder->parse_info[event], header, event, bytes,
+				     size, err);
 	return decode_by_id(decoder, record, bytes, size, err);
 }
 
@@ -434,6 +442,7 @@ bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes, 
 {
 	const struct perch_parse_info *parse_info = decoder->parse_info;
 	struct perch_record_header header;
+	uint16_t common;
 	size_t offset;
 	uint32_t type;
 
@@ -444,7 +453,10 @@ bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes, 
 	size = bounded_size(header, size);
 	if (type >= PERCH__FIRST_USER_TYPE)
 		return false;
-	if (decoder->nr > 1) {
+	common = common_event(decoder, header, bytes, size);
+	if (__builtin_expect(common != NO_EVENT, 1)) {
+		parse_info += common;
+	} else if (decoder->nr > 1) {
 		uint64_t id;
 		int event = find_event(decoder, type, bytes, size, &id);
 

@@ -22,6 +22,20 @@ static struct timeline_thread *get_thread(struct perch_timeline *timeline,
 	return perch__timeline_thread(timeline, change->tid, change->pid, change->cpu);
 }
 
+/* Finds or adds both, because the second may move the first. Returns false without the thread. */
+static bool get_both(struct perch_timeline *timeline, const struct timeline_change *change,
+		     struct timeline_thread **cpu, struct timeline_thread **thread)
+{
+	uint32_t index;
+
+	*cpu = get_cpu(timeline, change->cpu);
+	index = *cpu ? (*cpu)->thread.index : 0;
+	*thread = get_thread(timeline, change);
+	if (*cpu)
+		*cpu = &timeline->threads.thread[index];
+	return *thread;
+}
+
 static void set_name(struct timeline_thread *thread, const char *name, size_t length)
 {
 	size_t most = sizeof(thread->thread.name) - 1;
@@ -74,17 +88,18 @@ static void conclude(struct perch_timeline *timeline, struct timeline_thread *th
 	thread->flags |= PERCH_TIMELINE_UNCERTAIN;
 }
 
-/* Whatever ran on the CPU has left it. */
-static void vacate(struct perch_timeline *timeline, uint32_t number, uint32_t index, uint64_t time)
+/* Whatever ran on the CPU has left it, but the thread. */
+static void vacate(struct perch_timeline *timeline, struct timeline_thread *cpu, uint32_t index,
+		   uint64_t time)
 {
-	struct timeline_thread *cpu = perch__timeline_find(&timeline->threads, 0, number);
 	struct timeline_thread *thread;
 
 	if (!cpu || cpu->current == TIMELINE_UNKNOWN || cpu->current == index)
 		return;
 	thread = &timeline->threads.thread[cpu->current];
 	cpu->current = TIMELINE_UNKNOWN;
-	if (thread->live && thread->state == PERCH_TIMELINE_RUNNING && thread->thread.cpu == number)
+	if (thread->live && thread->state == PERCH_TIMELINE_RUNNING &&
+	    thread->thread.cpu == cpu->thread.cpu)
 		conclude(timeline, thread, PERCH_TIMELINE_UNKNOWN, time);
 }
 
@@ -105,11 +120,9 @@ static void set_cpu(struct timeline_thread *thread, uint32_t cpu)
 }
 
 /* A thread leaves the CPU that it has not been seen to come to. */
-static void come_unseen(struct perch_timeline *timeline, struct timeline_thread *thread,
-			const struct timeline_change *change)
+static void come_unseen(struct perch_timeline *timeline, const struct timeline_thread *cpu,
+			struct timeline_thread *thread, const struct timeline_change *change)
 {
-	const struct timeline_thread *cpu =
-		perch__timeline_find(&timeline->threads, 0, change->cpu);
 	bool switched = cpu && cpu->switched;
 
 	if (!thread->seen && !switched) {
@@ -124,21 +137,17 @@ static void come_unseen(struct perch_timeline *timeline, struct timeline_thread 
 	conclude(timeline, thread, PERCH_TIMELINE_RUNNING, change->time);
 }
 
-void perch__timeline_out(struct perch_timeline *timeline, const struct timeline_change *change)
+/* The thread leaves the CPU. */
+static void leave(struct perch_timeline *timeline, struct timeline_thread *cpu,
+		  struct timeline_thread *thread, const struct timeline_change *change)
 {
-	struct timeline_thread *cpu = get_cpu(timeline, change->cpu);
-	struct timeline_thread *thread = get_thread(timeline, change);
-
-	if (!thread)
-		return;
-	vacate(timeline, change->cpu, thread->thread.index, change->time);
+	vacate(timeline, cpu, thread->thread.index, change->time);
 	if (!thread->seen || thread->state != PERCH_TIMELINE_RUNNING ||
 	    (change->cpu != TIMELINE_UNKNOWN && thread->thread.cpu != change->cpu))
-		come_unseen(timeline, thread, change);
+		come_unseen(timeline, cpu, thread, change);
 	see_name(thread, change);
 	if (change->priority >= 0)
 		thread->thread.priority = change->priority;
-	cpu = perch__timeline_find(&timeline->threads, 0, change->cpu);
 	if (cpu) {
 		cpu->current = TIMELINE_UNKNOWN;
 		cpu->switched = change->time;
@@ -153,6 +162,14 @@ void perch__timeline_out(struct perch_timeline *timeline, const struct timeline_
 		thread->seen = false;
 		perch__timeline_end_thread(timeline, thread, change->time);
 	}
+}
+
+void perch__timeline_out(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *cpu, *thread;
+
+	if (get_both(timeline, change, &cpu, &thread))
+		leave(timeline, cpu, thread, change);
 }
 
 /* What a thread did before it comes to a CPU. */
@@ -180,22 +197,18 @@ static void come(struct perch_timeline *timeline, struct timeline_thread *thread
 	perch__timeline_begin(timeline, thread, PERCH_TIMELINE_RUNNING, change->time);
 }
 
-void perch__timeline_in(struct perch_timeline *timeline, const struct timeline_change *change)
+static void arrive(struct perch_timeline *timeline, struct timeline_thread *cpu,
+		   struct timeline_thread *thread, const struct timeline_change *change)
 {
-	struct timeline_thread *cpu = get_cpu(timeline, change->cpu);
-	struct timeline_thread *thread = get_thread(timeline, change);
 	uint32_t before;
 
-	if (!thread)
-		return;
-	vacate(timeline, change->cpu, thread->thread.index, change->time);
+	vacate(timeline, cpu, thread->thread.index, change->time);
 	before = thread->thread.cpu;
 	come(timeline, thread, change);
 	thread->early = false;
 	set_cpu(thread, change->cpu);
 	if (change->priority >= 0)
 		thread->thread.priority = change->priority;
-	cpu = perch__timeline_find(&timeline->threads, 0, change->cpu);
 	if (cpu) {
 		cpu->current = thread->thread.index;
 		cpu->switched = change->time;
@@ -209,6 +222,32 @@ void perch__timeline_in(struct perch_timeline *timeline, const struct timeline_c
 
 		perch__timeline_edge(timeline, thread, PERCH_TIMELINE_MIGRATION, &moved);
 	}
+}
+
+void perch__timeline_in(struct perch_timeline *timeline, const struct timeline_change *change)
+{
+	struct timeline_thread *cpu, *thread;
+
+	if (get_both(timeline, change, &cpu, &thread))
+		arrive(timeline, cpu, thread, change);
+}
+
+void perch__timeline_switch(struct perch_timeline *timeline, const struct timeline_change *out,
+			    const struct timeline_change *in)
+{
+	struct timeline_thread *next = in->tid ? get_thread(timeline, in) : NULL, *cpu, *thread;
+	uint32_t index = next ? next->thread.index : 0;
+
+	if (next)
+		see_name(next, in);
+	if (get_both(timeline, out, &cpu, &thread))
+		leave(timeline, cpu, thread, out);
+	/* the threads may have moved, or others may have taken their places */
+	next = next ? &timeline->threads.thread[index] : NULL;
+	if (next && cpu && next->live && next->thread.tid == in->tid)
+		arrive(timeline, cpu, next, in);
+	else
+		perch__timeline_in(timeline, in);
 }
 
 static void set_waker(struct timeline_thread *thread, const struct timeline_change *change)
@@ -331,14 +370,6 @@ void perch__timeline_name(struct perch_timeline *timeline, const struct timeline
 	/* time 0: the recorder has found it in /proc */
 	if (change->time)
 		perch__timeline_edge(timeline, thread, PERCH_TIMELINE_NAME, change);
-}
-
-void perch__timeline_see_name(struct perch_timeline *timeline, const struct timeline_change *change)
-{
-	struct timeline_thread *thread = change->tid ? get_thread(timeline, change) : NULL;
-
-	if (thread)
-		see_name(thread, change);
 }
 
 void perch__timeline_runtime(struct perch_timeline *timeline, const struct timeline_change *change)

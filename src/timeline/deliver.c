@@ -142,27 +142,23 @@ static void discard_ended(struct perch_timeline *timeline)
 	}
 }
 
-struct timeline_thread *perch__timeline_thread(struct perch_timeline *timeline, uint32_t tid,
-					       uint32_t pid, uint32_t cpu)
+struct timeline_thread *perch__timeline_add_thread(struct perch_timeline *timeline, uint32_t tid,
+						   uint32_t cpu)
 {
-	struct timeline_thread *thread = perch__timeline_find(&timeline->threads, tid, cpu);
+	struct timeline_thread *thread;
 	uint64_t live;
 	int rc;
 
-	if (!thread) {
-		discard_ended(timeline);
-		rc = perch__timeline_get(&timeline->threads, tid, cpu, &thread);
-		timeline->stats.left_out += rc == -ENOSPC;
-		if (rc == -ENOMEM)
-			timeline->rc = rc;
-		if (rc)
-			return NULL;
-		live = timeline->threads.nr - timeline->threads.nr_unused;
-		if (timeline->stats.most_threads < live)
-			timeline->stats.most_threads = live;
-	}
-	if (tid && pid && pid != UINT32_MAX)
-		thread->thread.pid = pid;
+	discard_ended(timeline);
+	rc = perch__timeline_get(&timeline->threads, tid, cpu, &thread);
+	timeline->stats.left_out += rc == -ENOSPC;
+	if (rc == -ENOMEM)
+		timeline->rc = rc;
+	if (rc)
+		return NULL;
+	live = timeline->threads.nr - timeline->threads.nr_unused;
+	if (timeline->stats.most_threads < live)
+		timeline->stats.most_threads = live;
 	return thread;
 }
 

@@ -80,9 +80,31 @@ struct timeline_threads {
 	uint64_t swept;
 };
 
+static inline uint32_t *perch__timeline_recent(struct timeline_threads *threads, uint32_t tid,
+					       uint32_t cpu)
+{
+	return &threads->recent[(tid ? tid : ~cpu) % TIMELINE_RECENT];
+}
+
+/* By the hash. */
+struct timeline_thread *perch__timeline_search(struct timeline_threads *threads, uint32_t tid,
+					       uint32_t cpu);
+
 /* cpu: of an idle thread (tid 0), else ignored. Returns NULL if there is none. */
-struct timeline_thread *perch__timeline_find(struct timeline_threads *threads, uint32_t tid,
-					     uint32_t cpu);
+static inline struct timeline_thread *perch__timeline_find(struct timeline_threads *threads,
+							   uint32_t tid, uint32_t cpu)
+{
+	uint32_t index = *perch__timeline_recent(threads, tid, cpu) - 1;
+	struct timeline_thread *thread;
+
+	if (__builtin_expect(index < threads->nr, 1)) {
+		thread = &threads->thread[index];
+		if (thread->live && thread->thread.tid == tid && (tid || thread->thread.cpu == cpu))
+			return thread;
+	}
+	return perch__timeline_search(threads, tid, cpu);
+}
+
 /* The entries may move. Returns 0, -ENOSPC at the limit, or -ENOMEM. */
 int perch__timeline_get(struct timeline_threads *threads, uint32_t tid, uint32_t cpu,
 			struct timeline_thread **thread);
@@ -101,7 +123,9 @@ struct timeline_event {
 	struct perch_tracepoint_field field[TIMELINE_FIELDS];
 	uint32_t fields; /* bits of the fields that it has */
 	uint32_t plain;	 /* of them: numbers of 4 or 8 bytes, and texts of 16, at their offset */
-	uint32_t size;	 /* of the data up to the end of the last plain one */
+	uint32_t wide, is_signed;	  /* of the plain ones: of 8 bytes; signed */
+	uint32_t offset[TIMELINE_FIELDS]; /* of the plain ones */
+	uint32_t size;			  /* of the data up to the end of the last plain one */
 };
 
 /* ---- the timeline ---- */
@@ -180,15 +204,35 @@ void perch__timeline_end_thread(struct perch_timeline *timeline, struct timeline
 				uint64_t time);
 /* Records of a CPU are missing up to a time. */
 void perch__timeline_lose(struct perch_timeline *timeline, uint32_t cpu, uint64_t to);
-/* Finds or adds a thread. Returns NULL if that is not possible, which is counted. */
-struct timeline_thread *perch__timeline_thread(struct perch_timeline *timeline, uint32_t tid,
-					       uint32_t pid, uint32_t cpu);
+/* Adds a thread. Returns NULL if that is not possible, which is counted. */
+struct timeline_thread *perch__timeline_add_thread(struct perch_timeline *timeline, uint32_t tid,
+						   uint32_t cpu);
+
+/* Finds or adds a thread. */
+static inline struct timeline_thread *perch__timeline_thread(struct perch_timeline *timeline,
+							     uint32_t tid, uint32_t pid,
+							     uint32_t cpu)
+{
+	struct timeline_thread *thread = perch__timeline_find(&timeline->threads, tid, cpu);
+
+	if (__builtin_expect(!thread, 0)) {
+		thread = perch__timeline_add_thread(timeline, tid, cpu);
+		if (!thread)
+			return NULL;
+	}
+	if (tid && pid && pid != UINT32_MAX)
+		thread->thread.pid = pid;
+	return thread;
+}
 
 /* ---- changes.c ---- */
 
 /* .state and .letter: of the thread from now on. .other_tid: who runs next, if known. */
 void perch__timeline_out(struct perch_timeline *timeline, const struct timeline_change *change);
 void perch__timeline_in(struct perch_timeline *timeline, const struct timeline_change *change);
+/* Both, of one CPU at one time. The name of the next thread is known before the callbacks. */
+void perch__timeline_switch(struct perch_timeline *timeline, const struct timeline_change *out,
+			    const struct timeline_change *in);
 void perch__timeline_wake(struct perch_timeline *timeline, const struct timeline_change *change);
 void perch__timeline_wake_new(struct perch_timeline *timeline,
 			      const struct timeline_change *change);
@@ -197,9 +241,6 @@ void perch__timeline_fork(struct perch_timeline *timeline, const struct timeline
 void perch__timeline_exit(struct perch_timeline *timeline, const struct timeline_change *change);
 /* The thread has another name by a record. */
 void perch__timeline_name(struct perch_timeline *timeline, const struct timeline_change *change);
-/* The name of a thread in a tracepoint, which may be shorter than that of its record. */
-void perch__timeline_see_name(struct perch_timeline *timeline,
-			      const struct timeline_change *change);
 void perch__timeline_runtime(struct perch_timeline *timeline, const struct timeline_change *change);
 
 #endif

@@ -16,21 +16,17 @@ static bool same_thread(const void *items, uint32_t index, const void *key)
 	return thread_key(thread->tid, thread->cpu) == *(const uint64_t *)key;
 }
 
-struct timeline_thread *perch__timeline_find(struct timeline_threads *threads, uint32_t tid,
-					     uint32_t cpu)
+struct timeline_thread *perch__timeline_search(struct timeline_threads *threads, uint32_t tid,
+					       uint32_t cpu)
 {
 	uint64_t key = thread_key(tid, cpu);
-	uint32_t *recent = &threads->recent[(tid ? tid : ~cpu) % TIMELINE_RECENT];
-	uint32_t index = *recent - 1;
+	uint32_t index = perch__hash_find(&threads->table,
+					  perch__hash_integer(threads->table.seed, key),
+					  same_thread, threads->thread, &key);
 
-	if (index < threads->nr && threads->thread[index].live &&
-	    same_thread(threads->thread, index, &key))
-		return &threads->thread[index];
-	index = perch__hash_find(&threads->table, perch__hash_integer(threads->table.seed, key),
-				 same_thread, threads->thread, &key);
 	if (index == PERCH__HASH_NONE)
 		return NULL;
-	*recent = index + 1;
+	*perch__timeline_recent(threads, tid, cpu) = index + 1;
 	return &threads->thread[index];
 }
 

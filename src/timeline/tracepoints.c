@@ -9,71 +9,76 @@
 /* offset of common_pid, in all tracepoints */
 #define COMMON_PID 4
 
+struct fields;
+
 struct timeline_tracepoint {
 	const char *system, *name;
 	uint32_t has; /* what a timeline with this event has */
-	void (*take)(struct perch_timeline *timeline, const struct timeline_event *event,
-		     const struct perch_record *record);
+	void (*take)(struct perch_timeline *timeline, const struct fields *fields);
 	uint32_t needed;		    /* so many fields must exist */
 	const char *field[TIMELINE_FIELDS]; /* numbers and texts; the needed ones first */
 };
 
 /* ---- values ---- */
 
-static bool has_field(const struct timeline_event *event, size_t field)
+/* A sample, and where its plain fields are; NULL: each field is read with all checks. */
+struct fields {
+	const struct timeline_event *event;
+	const struct perch_record *record;
+	const char *plain;
+};
+
+static bool has_field(const struct fields *fields, size_t field)
 {
-	return event->fields >> field & 1;
+	return fields->event->fields >> field & 1;
 }
 
 /* Plain fields are read without the checks of each. */
-static bool has_plain_fields(const struct timeline_event *event, const struct perch_record *record)
+static inline bool is_plain(const struct fields *fields, size_t field)
 {
-	return record->sample.raw.size >= event->size && record->sample.raw.data &&
-	       !record->parse_info->swapped;
+	return __builtin_expect(fields->plain && fields->event->plain >> field & 1, 1);
 }
 
 /* Returns a number; `missing` if the sample has none. */
-static int64_t number_of(const struct timeline_event *event, const struct perch_record *record,
-			 size_t field, int64_t missing)
+static inline int64_t number_of(const struct fields *fields, size_t field, int64_t missing)
 {
+	const struct timeline_event *event = fields->event;
 	int64_t value;
 
-	if (event->plain >> field & 1 && has_plain_fields(event, record)) {
-		const char *at = (const char *)record->sample.raw.data + event->field[field].offset;
+	if (is_plain(fields, field)) {
+		const char *at = fields->plain + event->offset[field];
 		int32_t number;
 
-		if (event->field[field].size == sizeof(value)) {
+		if (event->wide >> field & 1) {
 			memcpy(&value, at, sizeof(value));
 			return value;
 		}
 		memcpy(&number, at, sizeof(number));
-		return event->field[field].is_signed ? number : (int64_t)(uint32_t)number;
+		return event->is_signed >> field & 1 ? number : (int64_t)(uint32_t)number;
 	}
-	if (has_field(event, field) &&
-	    !perch_tracepoint_get_s64(&event->field[field], record, &value))
+	if (has_field(fields, field) &&
+	    !perch_tracepoint_get_s64(&event->field[field], fields->record, &value))
 		return value;
 	return missing;
 }
 
-static void name_of(const struct timeline_event *event, const struct perch_record *record,
-		    size_t field, struct timeline_change *change)
+static void name_of(const struct fields *fields, size_t field, struct timeline_change *change)
 {
-	if (event->plain >> field & 1 && has_plain_fields(event, record)) {
-		change->name = (const char *)record->sample.raw.data + event->field[field].offset;
+	if (is_plain(fields, field)) {
+		change->name = fields->plain + fields->event->offset[field];
 		change->raw_name = true;
 		return;
 	}
-	if (!has_field(event, field) ||
-	    perch_tracepoint_get_text(&event->field[field], record, &change->name,
+	if (!has_field(fields, field) ||
+	    perch_tracepoint_get_text(&fields->event->field[field], fields->record, &change->name,
 				      &change->name_length))
 		change->name = NULL;
 }
 
 /* Ids of threads and CPUs are numbers of 32 bits; -1 is none. */
-static uint32_t id_of(const struct timeline_event *event, const struct perch_record *record,
-		      size_t field)
+static inline uint32_t id_of(const struct fields *fields, size_t field)
 {
-	return (uint32_t)number_of(event, record, field, -1);
+	return (uint32_t)number_of(fields, field, -1);
 }
 
 static struct timeline_change change_of(const struct perch_record *record)
@@ -138,31 +143,30 @@ enum {
 	NEXT_PRIO,
 };
 
-static void take_switch(struct perch_timeline *timeline, const struct timeline_event *event,
-			const struct perch_record *record)
+static void take_switch(struct perch_timeline *timeline, const struct fields *fields)
 {
-	struct timeline_change change = change_of(record), next = change;
-	uint64_t prev_state = (uint64_t)number_of(event, record, PREV_STATE, 0);
+	const struct perch_sample_id *at = &fields->record->sample_id;
+	struct timeline_change change = change_of(fields->record), next = change;
+	uint64_t prev_state = (uint64_t)number_of(fields, PREV_STATE, 0);
 
-	change.tid = id_of(event, record, PREV_PID);
-	change.other_tid = id_of(event, record, NEXT_PID);
+	change.tid = id_of(fields, PREV_PID);
+	change.other_tid = id_of(fields, NEXT_PID);
 	change.letter = perch__timeline_letter(&timeline->states, prev_state);
 	change.state = perch__timeline_state(change.letter);
 	if (prev_state & timeline->states.preempted)
 		change.flags = PERCH_TIMELINE_INVOLUNTARY;
-	if (record->sample_id.tid == change.tid)
-		change.pid = record->sample_id.pid;
-	change.priority = (int32_t)number_of(event, record, PREV_PRIO, -1);
-	name_of(event, record, PREV_COMM, &change);
-	next.tid = change.other_tid;
-	name_of(event, record, NEXT_COMM, &next);
-	if (!timeline->options.some_threads)
-		perch__timeline_see_name(timeline, &next);
-	perch__timeline_out(timeline, &change);
-	if (timeline->options.some_threads)
+	if (at->tid == change.tid)
+		change.pid = at->pid;
+	change.priority = (int32_t)number_of(fields, PREV_PRIO, -1);
+	name_of(fields, PREV_COMM, &change);
+	if (timeline->options.some_threads) {
+		perch__timeline_out(timeline, &change);
 		return;
-	next.priority = (int32_t)number_of(event, record, NEXT_PRIO, -1);
-	perch__timeline_in(timeline, &next);
+	}
+	next.tid = change.other_tid;
+	name_of(fields, NEXT_COMM, &next);
+	next.priority = (int32_t)number_of(fields, NEXT_PRIO, -1);
+	perch__timeline_switch(timeline, &change, &next);
 }
 
 enum {
@@ -172,41 +176,37 @@ enum {
 	WAKE_PRIO,
 };
 
-static struct timeline_change wakeup_of(const struct timeline_event *event,
-					const struct perch_record *record)
+static struct timeline_change wakeup_of(const struct fields *fields)
 {
-	struct timeline_change change = change_of(record);
+	struct timeline_change change = change_of(fields->record);
 
-	change.tid = id_of(event, record, WAKE_PID);
-	change.to_cpu = id_of(event, record, WAKE_CPU);
-	change.priority = (int32_t)number_of(event, record, WAKE_PRIO, -1);
-	name_of(event, record, WAKE_COMM, &change);
-	set_other(&change, record);
-	if (in_interrupt(record))
+	change.tid = id_of(fields, WAKE_PID);
+	change.to_cpu = id_of(fields, WAKE_CPU);
+	change.priority = (int32_t)number_of(fields, WAKE_PRIO, -1);
+	name_of(fields, WAKE_COMM, &change);
+	set_other(&change, fields->record);
+	if (in_interrupt(fields->record))
 		change.flags = PERCH_TIMELINE_BY_INTERRUPT;
 	return change;
 }
 
-static void take_waking(struct perch_timeline *timeline, const struct timeline_event *event,
-			const struct perch_record *record)
+static void take_waking(struct perch_timeline *timeline, const struct fields *fields)
 {
-	const struct timeline_change change = wakeup_of(event, record);
+	const struct timeline_change change = wakeup_of(fields);
 
 	perch__timeline_wake(timeline, &change);
 }
 
 /* It follows sched_waking, often on another CPU, when the thread may have run and blocked again. */
-static void take_wakeup(struct perch_timeline *timeline, const struct timeline_event *event,
-			const struct perch_record *record)
+static void take_wakeup(struct perch_timeline *timeline, const struct fields *fields)
 {
 	if (!(timeline->has & TIMELINE_HAS_WAKING))
-		take_waking(timeline, event, record);
+		take_waking(timeline, fields);
 }
 
-static void take_wakeup_new(struct perch_timeline *timeline, const struct timeline_event *event,
-			    const struct perch_record *record)
+static void take_wakeup_new(struct perch_timeline *timeline, const struct fields *fields)
 {
-	const struct timeline_change change = wakeup_of(event, record);
+	const struct timeline_change change = wakeup_of(fields);
 
 	perch__timeline_wake_new(timeline, &change);
 }
@@ -217,15 +217,14 @@ enum {
 	MIGRATE_TO,
 };
 
-static void take_migrate(struct perch_timeline *timeline, const struct timeline_event *event,
-			 const struct perch_record *record)
+static void take_migrate(struct perch_timeline *timeline, const struct fields *fields)
 {
-	struct timeline_change change = change_of(record);
+	struct timeline_change change = change_of(fields->record);
 
-	change.tid = id_of(event, record, MIGRATE_PID);
-	change.cpu = id_of(event, record, MIGRATE_FROM);
-	change.to_cpu = id_of(event, record, MIGRATE_TO);
-	set_other(&change, record);
+	change.tid = id_of(fields, MIGRATE_PID);
+	change.cpu = id_of(fields, MIGRATE_FROM);
+	change.to_cpu = id_of(fields, MIGRATE_TO);
+	set_other(&change, fields->record);
 	perch__timeline_migrate(timeline, &change);
 }
 
@@ -234,13 +233,12 @@ enum {
 	RUNTIME_NS,
 };
 
-static void take_runtime(struct perch_timeline *timeline, const struct timeline_event *event,
-			 const struct perch_record *record)
+static void take_runtime(struct perch_timeline *timeline, const struct fields *fields)
 {
-	struct timeline_change change = change_of(record);
+	struct timeline_change change = change_of(fields->record);
 
-	change.tid = id_of(event, record, RUNTIME_PID);
-	change.ns = (uint64_t)number_of(event, record, RUNTIME_NS, 0);
+	change.tid = id_of(fields, RUNTIME_PID);
+	change.ns = (uint64_t)number_of(fields, RUNTIME_NS, 0);
 	perch__timeline_runtime(timeline, &change);
 }
 
@@ -249,23 +247,21 @@ enum {
 	FORK_CHILD,
 };
 
-static void take_fork(struct perch_timeline *timeline, const struct timeline_event *event,
-		      const struct perch_record *record)
+static void take_fork(struct perch_timeline *timeline, const struct fields *fields)
 {
-	struct timeline_change change = change_of(record);
+	struct timeline_change change = change_of(fields->record);
 
-	set_other(&change, record);
-	change.tid = id_of(event, record, FORK_CHILD);
-	change.other_tid = id_of(event, record, FORK_PARENT);
+	set_other(&change, fields->record);
+	change.tid = id_of(fields, FORK_CHILD);
+	change.other_tid = id_of(fields, FORK_PARENT);
 	perch__timeline_fork(timeline, &change);
 }
 
-static void take_exit(struct perch_timeline *timeline, const struct timeline_event *event,
-		      const struct perch_record *record)
+static void take_exit(struct perch_timeline *timeline, const struct fields *fields)
 {
-	struct timeline_change change = change_of(record);
+	struct timeline_change change = change_of(fields->record);
 
-	change.tid = id_of(event, record, 0);
+	change.tid = id_of(fields, 0);
 	perch__timeline_exit(timeline, &change);
 }
 
@@ -318,7 +314,7 @@ static const struct timeline_tracepoint *find_tracepoint(
 	return NULL;
 }
 
-static bool is_plain(const struct perch_tracepoint_field *field)
+static bool may_be_plain(const struct perch_tracepoint_field *field)
 {
 	if (field->location != PERCH_TRACEPOINT_AT_OFFSET)
 		return false;
@@ -332,6 +328,9 @@ static void add_plain(struct timeline_event *event, size_t i)
 	uint32_t end = event->field[i].offset + event->field[i].size;
 
 	event->plain |= 1u << i;
+	event->wide |= (uint32_t)(event->field[i].size == sizeof(uint64_t)) << i;
+	event->is_signed |= (uint32_t)event->field[i].is_signed << i;
+	event->offset[i] = event->field[i].offset;
 	if (event->size < end)
 		event->size = end;
 }
@@ -352,7 +351,7 @@ int perch__timeline_find_fields(struct perch_timeline *timeline, struct timeline
 		if (field) {
 			event->field[i] = *field;
 			event->fields |= 1u << i;
-			if (is_plain(field))
+			if (may_be_plain(field))
 				add_plain(event, i);
 		} else if (i < tracepoint->needed) {
 			return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
@@ -369,24 +368,33 @@ int perch__timeline_find_fields(struct perch_timeline *timeline, struct timeline
 	return 1;
 }
 
+/* True if each needed field can be read. */
+static bool has_needed(const struct fields *fields)
+{
+	int64_t value;
+
+	for (size_t i = 0; i < fields->event->tracepoint->needed; i++)
+		if (!is_plain(fields, i) &&
+		    perch_tracepoint_get_s64(&fields->event->field[i], fields->record, &value))
+			return false;
+	return true;
+}
+
 void perch__timeline_take_sample(struct perch_timeline *timeline, const struct perch_record *record)
 {
-	const struct timeline_event *event;
-	int64_t value;
+	struct fields fields = { .record = record };
 
 	if (record->event >= timeline->nr_events)
 		return;
-	event = &timeline->event[record->event];
-	if (!event->tracepoint)
+	fields.event = &timeline->event[record->event];
+	if (!fields.event->tracepoint)
 		return;
-	for (size_t i = 0; i < event->tracepoint->needed; i++) {
-		if (event->plain >> i & 1 && has_plain_fields(event, record))
-			continue;
-		if (perch_tracepoint_get_s64(&event->field[i], record, &value)) {
-			timeline->stats.damaged++;
-			return;
-		}
+	if (record->sample.raw.size >= fields.event->size && !record->parse_info->swapped)
+		fields.plain = record->sample.raw.data;
+	if (!has_needed(&fields)) {
+		timeline->stats.damaged++;
+		return;
 	}
 	timeline->other_ids |= has_other_ids(record);
-	event->tracepoint->take(timeline, event, record);
+	fields.event->tracepoint->take(timeline, &fields);
 }

@@ -213,7 +213,9 @@ def without_tracepoints():
         print("skipped: this user may use tracepoints, or no events:", result.stderr)
         return
     cases.check("CAP_PERFMON" in result.stderr, "the note says what is needed", result.stderr)
-    rows = json.loads(run(PERCH, "sched", "latency", "-f", "-j", "-i", "user.data").stdout)
+    result = run(PERCH, "sched", "latency", "-f", "-j", "-i", "user.data")
+    rows = json.loads(result.stdout)
+    cases.check("has no wakeups" in result.stderr, "latency says that wakeups are missing", result.stderr)
     cases.check({row["comm"] for row in rows} >= {"sort"} and all(row["runtime_ns"] for row in rows if row["comm"] == "sort"),
                 "latency works with records of switches", rows)
     events = json.loads(run(PERCH, "sched", "timehist", "-f", "-j", "-i", "user.data").stdout)

@@ -46,10 +46,13 @@ struct sched_reading {
 	/* called for each record after the timeline has it; NULL: none */
 	void (*take_record)(void *context, const struct perch_record *record);
 	struct perch_record record; /* that is read */
+	bool takes_all;		    /* no filter is given */
 	int wanted;		    /* -1: unknown, else whether the record passes the filter */
 	uint64_t first, last;	    /* times of records that pass the filter */
 	bool has_switches;	    /* sched:sched_switch */
 	bool has_runtimes;	    /* sched:sched_stat_runtime */
+	bool has_wakeups;	    /* sched:sched_waking or sched_wakeup */
+	bool shows_delays;	    /* set by the subcommand */
 	uint32_t max_cpu;	    /* of the samples */
 	uint32_t nr_cpus;	    /* of the recorded machine */
 	struct perch__output out;
@@ -64,8 +67,15 @@ extern const struct cli_option sched_filter_options[];
 int sched_open(struct sched_reading *reading);
 /* Feeds all records. Returns 0, or an exit status after a message. */
 int sched_read(struct sched_reading *reading);
+/* True if the filters take the record that is read, and this thread. */
+bool sched_passes(struct sched_reading *reading, const struct perch_timeline_thread *thread);
+
 /* True if the record that is read, and this thread, were asked for. */
-bool sched_is_wanted(struct sched_reading *reading, const struct perch_timeline_thread *thread);
+static inline bool sched_is_wanted(struct sched_reading *reading,
+				   const struct perch_timeline_thread *thread)
+{
+	return __builtin_expect(reading->takes_all, 1) || sched_passes(reading, thread);
+}
 /* Prints notes of what may be wrong, and flushes the output. Returns the exit status. */
 int sched_finish(struct sched_reading *reading, int status);
 void sched_close(struct sched_reading *reading);

@@ -30,7 +30,8 @@ struct latency {
 static struct latency_thread *get_thread(struct latency *latency,
 					 const struct perch_timeline_thread *thread)
 {
-	if (PERCH__ARRAY_RESERVE_ZEROED(latency->thread, latency->nr_threads,
+	if (__builtin_expect(thread->index >= latency->nr_threads, 0) &&
+	    PERCH__ARRAY_RESERVE_ZEROED(latency->thread, latency->nr_threads,
 					(size_t)thread->index + 1)) {
 		latency->no_memory = true;
 		return NULL;
@@ -268,6 +269,7 @@ int sched_latency(const struct cli_input *input, int argc, char **argv)
 	latency.reading.options = (struct perch_timeline_options){ .interval = take_interval,
 								   .edge = take_edge,
 								   .context = &latency };
+	latency.reading.shows_delays = true;
 	latency.rows.reading = &latency.reading;
 	latency.by_name.seed = perch__hash_seed(&latency);
 	status = sched_open(&latency.reading);

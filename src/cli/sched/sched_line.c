@@ -93,9 +93,7 @@ void timehist_print_head(struct timehist *timehist)
 static char *put_start(const struct timehist *timehist, char *at, uint64_t time, uint32_t cpu,
 		       uint32_t marked, char mark)
 {
-	at = put_number(at, time / 1000000000, 1, 8);
-	*at++ = '.';
-	at = put_number(at, time / 1000 % 1000000, 6, 0);
+	at = put_fraction(at, time / 1000, 6, 15);
 	at = put_bytes(at, " [", 2);
 	at = cpu == UINT32_MAX ? put_text(at, "   -") : put_number(at, cpu, 4, 0);
 	at = put_bytes(at, "] ", 2);
@@ -108,22 +106,38 @@ static char *put_start(const struct timehist *timehist, char *at, uint64_t time,
 	return put_bytes(at, " ", 1);
 }
 
-static char *put_task(char *at, const struct perch_timeline_thread *thread, int width)
+/* Threads are printed many times: their text is made once, and filled with spaces. */
+static const struct timehist_task *find_task(struct timehist *timehist,
+					     const struct perch_timeline_thread *thread)
 {
-	char task[SCHED_TASK_BYTES];
-	size_t length;
+	struct timehist_task *task =
+		&timehist->task[(thread->tid ? thread->tid : ~thread->cpu) % TIMEHIST_TASKS];
 
-	sched_put_task(task, thread);
-	length = strlen(task);
-	return put_spaces(put_bytes(at, task, length), width - (int)length);
+	if (task->length && task->tid == thread->tid && task->pid == thread->pid &&
+	    !memcmp(task->name, thread->name, sizeof(task->name)))
+		return task;
+	task->tid = thread->tid;
+	task->pid = thread->pid;
+	memcpy(task->name, thread->name, sizeof(task->name));
+	sched_put_task(task->text, thread);
+	task->length = (uint32_t)strlen(task->text);
+	memset(task->text + task->length, ' ', sizeof(task->text) - task->length);
+	return task;
+}
+
+static char *put_task(struct timehist *timehist, char *at,
+		      const struct perch_timeline_thread *thread, uint32_t width)
+{
+	const struct timehist_task *task = find_task(timehist, thread);
+
+	memcpy(at, task->text, sizeof(task->text));
+	return at + (task->length < width ? width : task->length);
 }
 
 /* "    0.019", as perf without rounding */
-static char *put_ms(char *at, uint64_t ns, int width)
+static inline char *put_ms(char *at, uint64_t ns, int width)
 {
-	at = put_number(at, ns / 1000000, 1, width - 4);
-	*at++ = '.';
-	return put_number(at, ns / 1000 % 1000, 3, 0);
+	return put_fraction(at, ns / 1000, 3, width);
 }
 
 /* ---- call chains ---- */
@@ -257,7 +271,7 @@ void timehist_print_run(struct timehist *timehist, const struct perch_timeline_i
 	at = perch__output_reserve(&timehist->reading.out, LINE_BYTES);
 	at = put_start(timehist, at, interval->end, interval->cpu, interval->cpu,
 		       thread->tid ? 's' : 'i');
-	at = put_task(at, thread, TASK_WIDTH);
+	at = put_task(timehist, at, thread, TASK_WIDTH);
 	if (timehist->show_priority)
 		at = put_signed(put_bytes(at, "  ", 2), thread->priority, 8);
 	at = put_ms(at, wait->sleep + wait->io + wait->preempt, 11);
@@ -272,7 +286,7 @@ void timehist_print_run(struct timehist *timehist, const struct perch_timeline_i
 	*at++ = uncertain ? '?' : ' ';
 	if (next) {
 		at = put_text(at, " next: ");
-		at = put_task(at, next, SCHED_TASK_WIDTH);
+		at = put_task(timehist, at, next, SCHED_TASK_WIDTH);
 	}
 	perch__output_end(&timehist->reading.out, at);
 	if (is_of_thread(&timehist->reading.record, thread))
@@ -301,10 +315,10 @@ void timehist_print_edge(struct timehist *timehist, const struct perch_timeline_
 	}
 	at = perch__output_reserve(&timehist->reading.out, LINE_BYTES);
 	at = put_start(timehist, at, edge->time, here->cpu, wakeup ? UINT32_MAX : here->cpu, 'm');
-	at = put_task(at, other, TASK_WIDTH);
+	at = put_task(timehist, at, other, TASK_WIDTH);
 	at = put_spaces(at, timehist->show_priority ? 45 : 35);
 	at = put_text(at, wakeup ? "awakened: " : "migrated: ");
-	at = put_task(at, edge->thread, 0);
+	at = put_task(timehist, at, edge->thread, 0);
 	if (!wakeup) {
 		at = put_number(put_text(at, " cpu "), edge->from_cpu, 1, 0);
 		at = put_number(put_text(at, " => "), edge->cpu, 1, 0);

@@ -80,6 +80,13 @@ void sched_printf(struct sched_reading *reading, const char *format, ...)
 
 /* ---- the recording ---- */
 
+static void note_event(struct sched_reading *reading, const char *name)
+{
+	reading->has_switches |= !strcmp(name, "sched_switch");
+	reading->has_runtimes |= !strcmp(name, "sched_stat_runtime");
+	reading->has_wakeups |= !strcmp(name, "sched_waking") || !strcmp(name, "sched_wakeup");
+}
+
 static int add_events(struct sched_reading *reading)
 {
 	struct perch_session *session = reading->input.session;
@@ -94,12 +101,8 @@ static int add_events(struct sched_reading *reading)
 			continue;
 		if (perch_timeline_add_event(reading->timeline, (uint16_t)i, format, &err) < 0)
 			return cli_error(reading->input.command, &err);
-		if (strcmp(perch_tracepoint_format_system(format), "sched"))
-			continue;
-		reading->has_switches |=
-			!strcmp(perch_tracepoint_format_name(format), "sched_switch");
-		reading->has_runtimes |=
-			!strcmp(perch_tracepoint_format_name(format), "sched_stat_runtime");
+		if (!strcmp(perch_tracepoint_format_system(format), "sched"))
+			note_event(reading, perch_tracepoint_format_name(format));
 	}
 	return 0;
 }
@@ -173,6 +176,8 @@ int sched_open(struct sched_reading *reading)
 	if (!status && perch__output_open(&reading->out, stdout))
 		status = cli_no_memory(reading->input.command);
 	reading->writer.out = &reading->out;
+	reading->takes_all = !cli_filter_is_given(&reading->filter) && !reading->tids &&
+			     !reading->pids && !reading->comms;
 	reading->nr_cpus = count_cpus(reading);
 	return status;
 }
@@ -201,7 +206,7 @@ static bool has_name(const char *list, const char *name)
 	return true;
 }
 
-bool sched_is_wanted(struct sched_reading *reading, const struct perch_timeline_thread *thread)
+bool sched_passes(struct sched_reading *reading, const struct perch_timeline_thread *thread)
 {
 	if (reading->wanted < 0)
 		reading->wanted = cli_filter_match(&reading->filter, &reading->record) > 0;
@@ -254,6 +259,10 @@ int sched_finish(struct sched_reading *reading, int status)
 	if (cli_check_stdout(command, reading->out.error))
 		return CLI_EXIT_FAILURE;
 	cli_input_print_notes(&reading->input);
+	if (reading->shows_delays && !reading->has_wakeups)
+		cli_note(command, "the recording has no wakeups: delays after them are missing, "
+				  "only those of preempted threads are known. 'perch sched record' "
+				  "has them as root, or with CAP_PERFMON and a readable tracefs");
 	perch_timeline_get_stats(reading->timeline, &stats);
 	if (stats.uncertain)
 		cli_note(command, "%" PRIu64 " of %" PRIu64 " intervals may be wrong (%.3f ms): %s",

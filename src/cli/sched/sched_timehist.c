@@ -11,7 +11,8 @@
 static struct timehist_thread *get_thread(struct timehist *timehist,
 					  const struct perch_timeline_thread *thread)
 {
-	if (PERCH__ARRAY_RESERVE_ZEROED(timehist->thread, timehist->nr_threads,
+	if (__builtin_expect(thread->index >= timehist->nr_threads, 0) &&
+	    PERCH__ARRAY_RESERVE_ZEROED(timehist->thread, timehist->nr_threads,
 					(size_t)thread->index + 1)) {
 		timehist->no_memory = true;
 		return NULL;
@@ -268,6 +269,7 @@ int sched_timehist(const struct cli_input *input, int argc, char **argv)
 							    .edge = take_edge,
 							    .context = &timehist };
 	reading->take_record = take_record;
+	reading->shows_delays = true;
 	status = check(&timehist);
 	if (!status)
 		status = sched_open(reading);

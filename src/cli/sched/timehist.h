@@ -8,6 +8,7 @@
 
 #define TIMEHIST_COMMAND   "sched timehist"
 #define TIMEHIST_MAX_STACK 5
+#define TIMEHIST_TASKS	   256
 
 /* What a thread waited for since it ran last: all that is off the CPU, and the part of it in which
  * it was runnable. */
@@ -30,6 +31,14 @@ struct timehist_thread {
 	char name[32];
 };
 
+/* A thread as it is printed. */
+struct timehist_task {
+	uint32_t tid, pid;
+	char name[32];
+	uint32_t length; /* of the text; 0: none */
+	char text[SCHED_TASK_BYTES];
+};
+
 struct timehist {
 	struct sched_reading reading;
 	bool wakeups, migrations, next, cpu_visual, state, show_priority, before_migration;
@@ -39,6 +48,7 @@ struct timehist {
 	size_t nr_threads;
 	struct timehist_thread *ended;
 	size_t nr_ended, ended_capacity;
+	struct timehist_task task[TIMEHIST_TASKS]; /* by low bits of their ids */
 	struct timehist_cpu {
 		uint64_t idle;
 		bool seen;
