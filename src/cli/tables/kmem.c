@@ -260,22 +260,62 @@ static int choose_stat(struct tables *tables)
 	return 0;
 }
 
+/* ---- options that are about the table that --caller or --alloc has chosen before ---- */
+
+static int choose_caller(const struct cli_given *given)
+{
+	struct kmem *kmem = given->state;
+
+	kmem->by_caller = !given->negated;
+	kmem->chosen = &kmem->tables.table[KMEM_BY_CALLER];
+	return 0;
+}
+
+static int choose_allocation(const struct cli_given *given)
+{
+	struct kmem *kmem = given->state;
+
+	kmem->by_allocation = !given->negated;
+	kmem->chosen = &kmem->tables.table[KMEM_BY_ALLOCATION];
+	return 0;
+}
+
+static int set_sort(const struct cli_given *given)
+{
+	struct kmem *kmem = given->state;
+
+	*(kmem->chosen ? &kmem->chosen->sort : &kmem->tables.sort) = given->text;
+	return 0;
+}
+
+static int set_lines(const struct cli_given *given)
+{
+	struct kmem *kmem = given->state;
+	uint64_t lines = 0;
+
+	if (given->text && (!cli_parse_number(given->text, &lines) || !lines))
+		return cli_usage_error(COMMAND, "-l %s: use a number from 1 on", given->text);
+	*(kmem->chosen ? &kmem->chosen->entries : &kmem->tables.entries) = lines;
+	return 0;
+}
+
 #define AT(member)   offsetof(struct kmem, member)
 #define SETS(member) CLI_SETS(struct kmem, member)
 
 static const struct cli_option options[] = {
 	CLI_ROW(.name = "slab", SETS(slab), .help = "objects of the slab allocator (default)"),
 	CLI_ROW(.name = "page", SETS(page), .help = "pages of the page allocator"),
-	CLI_ROW(.name = "caller", SETS(by_caller), .help = "a row for each caller (default)"),
-	CLI_ROW(.name = "alloc", SETS(by_allocation),
+	CLI_ROW(.name = "caller", .set = choose_caller, .help = "a row for each caller (default)"),
+	CLI_ROW(.name = "alloc", .set = choose_allocation,
 		.help = "a row for each object or page, by its address or number"),
 	CLI_ROW(.name = "live", SETS(live),
 		.help = "only pages that were not freed in the recording"),
 	CLI_ROW(.name = "raw-ip", SETS(raw_ip), .help = "print addresses of callers, not names"),
-	CLI_ROW(.letter = 'l', .name = "line", .argument = "N", SETS(tables.entries),
-		.positive = true, .help = "print at most N rows"),
-	CLI_ROW(.letter = 's', .name = "sort", .argument = "COLUMNS", SETS(tables.sort),
-		.help = "sort by these columns (frag,hit,bytes)"),
+	CLI_ROW(.letter = 'l', .name = "line", .argument = "N", .set = set_lines,
+		.help = "print at most N rows of the table of --caller or --alloc before it, or of "
+			"both"),
+	CLI_ROW(.letter = 's', .name = "sort", .argument = "COLUMNS", .set = set_sort,
+		.help = "sort this table by these columns (frag,hit,bytes)"),
 	CLI_ROW(.table = tables_options, .at = AT(tables)),
 	{ 0 },
 };

@@ -17,6 +17,7 @@ struct kmem_sums {
 struct kmem {
 	struct tables tables;
 	bool slab, page, by_caller, by_allocation, live, raw_ip;
+	struct tables_table *chosen; /* by the last of --caller and --alloc; NULL: none */
 	struct kmem_sums sums;
 };
 

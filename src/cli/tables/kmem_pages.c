@@ -17,7 +17,7 @@ enum { HITS, BYTES, ROW_ORDER, ROW_TYPE, ADDRESS, NUMBER_OF_PAGE };
 /* Values of pages. */
 enum { CALLER_ROW, PAGE_ROW, PAGE_BYTES };
 
-enum { PAGE_BITS = 12, MOST_ORDER = 20 };
+enum { PAGE_BITS = 12, MOST_ORDER = 20, MIN_ORDERS = 11 };
 
 /* The functions between a caller and the tracepoint begin with one of these. */
 static const char *const allocators[] = {
@@ -195,12 +195,12 @@ static uint64_t kibibytes(const struct tables *tables, const struct tables_row *
 }
 
 /* enum migratetype since Linux 4.0; perf(1) has the order before. */
+static const char *const types[] = { "UNMOVABLE",  "MOVABLE", "RECLAIMABLE",
+				     "HIGHATOMIC", "CMA",     "ISOLATE" };
+
 static void put_type(const struct tables *tables, const struct tables_row *row,
 		     char text[TABLES_CELL])
 {
-	static const char *const types[] = { "UNMOVABLE",  "MOVABLE", "RECLAIMABLE",
-					     "HIGHATOMIC", "CMA",     "ISOLATE" };
-
 	(void)tables;
 	snprintf(text, TABLES_CELL, "%s",
 		 row->number[ROW_TYPE] < CLI_NR(types) ? types[row->number[ROW_TYPE]] : "unknown");
@@ -242,6 +242,35 @@ static void put_sum(const char *what, uint64_t number, uint64_t bytes)
 	printf("%-30s: %12" PRIu64 "   [ %12" PRIu64 " KB ]\n", what, number, bytes >> 10);
 }
 
+/* How many blocks of each order and type the rows have. */
+static void print_orders(const struct tables_table *table)
+{
+	uint64_t hits[MOST_ORDER][CLI_NR(types)] = { 0 };
+	size_t orders = MIN_ORDERS;
+
+	for (size_t i = 0; i < table->nr; i++) {
+		const uint64_t *number = table->row[i].number;
+
+		if (number[ROW_ORDER] >= MOST_ORDER || number[ROW_TYPE] >= CLI_NR(types))
+			continue;
+		hits[number[ROW_ORDER]][number[ROW_TYPE]] += number[HITS];
+		if (orders <= number[ROW_ORDER])
+			orders = number[ROW_ORDER] + 1;
+	}
+	printf("\nOrder");
+	for (size_t type = 0; type < CLI_NR(types); type++)
+		printf("  %12s", types[type]);
+	for (size_t order = 0; order < orders; order++) {
+		printf("\n%5zu", order);
+		for (size_t type = 0; type < CLI_NR(types); type++)
+			if (hits[order][type])
+				printf("  %12" PRIu64, hits[order][type]);
+			else
+				printf("  %12c", '.');
+	}
+	putchar('\n');
+}
+
 void kmem_print_pages(const struct tables *tables)
 {
 	const struct kmem_sums *sums = &const_kmem_of(tables)->sums;
@@ -255,4 +284,5 @@ void kmem_print_pages(const struct tables *tables)
 		sums->allocated - sums->matched);
 	put_sum("Total free-only requests", sums->other_frees, sums->freed - sums->matched);
 	printf("%-30s: %12" PRIu64 "\n", "Total allocation failures", sums->failed);
+	print_orders(&tables->table[KMEM_BY_CALLER]);
 }

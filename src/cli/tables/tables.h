@@ -126,6 +126,8 @@ struct tables_table {
 	size_t nr, capacity;
 	struct perch__hash_table by_key;
 	bool hidden;
+	const char *sort; /* of this table alone; NULL: that of the command line or the view */
+	uint64_t entries; /* of this table alone; 0: that of the command line */
 };
 
 /* What a word after the name of the command does. A table of them ends with a row of zeros. */

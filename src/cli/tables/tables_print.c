@@ -133,6 +133,13 @@ static int find_columns(const struct tables *tables, const struct tables_view *v
 	return 0;
 }
 
+static const char *sort_of(const struct tables *tables, const struct tables_table *table)
+{
+	if (table->sort)
+		return table->sort;
+	return tables->sort ? tables->sort : table->view->sort;
+}
+
 int tables_check_columns(const struct tables *tables)
 {
 	struct columns columns;
@@ -147,9 +154,8 @@ int tables_check_columns(const struct tables *tables)
 				      tables->fields ? tables->fields : table->view->fields,
 				      &columns);
 		if (!status)
-			status = find_columns(tables, table->view,
-					      tables->sort ? tables->sort : table->view->sort,
-					      &columns);
+			status =
+				find_columns(tables, table->view, sort_of(tables, table), &columns);
 	}
 	return status;
 }
@@ -209,8 +215,7 @@ static const struct tables_row **sort_rows(const struct tables *tables,
 		if (!tables->command->leaves_out ||
 		    !tables->command->leaves_out(tables, &table->row[i]))
 			rows[(*nr)++] = &table->row[i];
-	find_columns(tables, table->view, tables->sort ? tables->sort : table->view->sort,
-		     &order.keys);
+	find_columns(tables, table->view, sort_of(tables, table), &order.keys);
 	qsort_r(rows, *nr, sizeof(*rows), compare_rows, &order);
 	return rows;
 }
@@ -376,13 +381,14 @@ static int print_table(const struct tables *tables, const struct tables_table *t
 							TABLES_AT(uncertain) };
 	size_t nr;
 	const struct tables_row **rows = sort_rows(tables, table, &nr);
+	uint64_t entries = table->entries ? table->entries : tables->entries;
 	struct columns columns = { .nr = 0 };
 	int status = 0;
 
 	if (!rows)
 		return cli_no_memory(tables->input.command);
-	if (tables->entries && tables->entries < nr)
-		nr = tables->entries;
+	if (entries && entries < nr)
+		nr = entries;
 	find_columns(tables, table->view, tables->fields ? tables->fields : table->view->fields,
 		     &columns);
 	if (!tables->fields && has_uncertain(table) && columns.nr < MOST_COLUMNS) {
