@@ -311,6 +311,30 @@ def check_kwork(work):
     check(names == {"(s)TIMER:1"}, "-n selects a name", str(names))
 
 
+def check_kwork_top(work):
+    """The times of threads without interrupts are those of perf, if it has the command (6.7)."""
+    done = perch(work, "kwork", "-k", "irq,softirq,sched", "record", "-o", "top.data", "--", "sh", "-c",
+                 "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; sleep 0.1")
+    check(done.returncode == 0, "perch kwork record for top", done)
+    both = rows(work, "kwork", "top", "-i", "top.data")
+    threads, cpus = ([row for row in both if row["table"] == table] for table in ("thread", "cpu"))
+    check(threads and cpus and all(row["busy"] <= 100 and row["irq"] + row["softirq"] <= 100 for row in cpus), "kwork top has threads and CPUs", str(both[-4:]))
+    inside = sum(row["time"] * (1 - (row["irq"] + row["softirq"]) / 100) for row in cpus)
+    ran = sum(row["runtime"] for row in threads)
+    check(abs(inside - ran) <= ran / 1000, f"what is no interrupt is a thread: {inside} {ran}")
+    newest = os.environ.get("NEWEST_PERF", "newest-perf")
+    text = subprocess.run([newest, "kwork", "top", "-i", "top.data"], cwd=work, capture_output=True, text=True, errors="replace",
+                          check=False).stdout if shutil.which(newest) else ""
+    theirs = {int(pid): float(ms) for pid, ms in re.findall(r"^ +(\d+) +[\d.]+ +([\d.]+) ms", text, re.M)}
+    if not theirs:
+        print("ok - kwork top as in perf # skip there is no newer perf")
+        return
+    ours = {row["pid"]: row["runtime"] / 1e6 for row in threads if not row["uncertain"]}
+    # perf takes off an interrupt inside a softirq twice
+    differing = [(pid, ms, ours[pid]) for pid, ms in theirs.items() if pid and pid in ours and not -0.0011 < ours[pid] - ms < max(0.0011, ms / 50)]
+    check(not differing and len(theirs.keys() & ours.keys()) > len(theirs) / 2, f"perf kwork top has the runtimes of perch: {len(theirs)}", str(differing[:5]))
+
+
 # ---- kmem ----
 
 def check_kmem(work):
@@ -332,6 +356,11 @@ def check_kmem(work):
             check(all(number) and number[0][1].replace(",", "") == number[1][1], f"{what}, {name}", text[-600:], sums)
         objects = [row for row in rows(work, "kmem", "--alloc", "stat", "-i", name) if row["table"] == "alloc"]
         check(sum(row["hit"] for row in objects) == sum(row["hit"] for row in ours), f"--alloc has all of them, {name}")
+    both = rows(work, "kmem", "--caller", "-s", "bytes", "-l", "3", "--alloc", "-s", "ptr", "-l", "2", "stat", "-i", "slab.perch")
+    tables = [[row for row in both if row["table"] == table] for table in ("caller", "alloc")]
+    check([len(table) for table in tables] == [3, 2] and all(
+        column == sorted(column, reverse=order) for column, order in (([row["bytes"] for row in tables[0]], True), ([int(row["ptr"], 16) for row in tables[1]], False))),
+          "-s and -l are about the table that the option before has chosen", str(both))
     perf(work, "kmem", "--page", "record", "-o", "page.perf", "--", *load)
     done = perch(work, "kmem", "--page", "record", "-o", "page.perch", "--", *load)
     check(done.returncode == 0, "perch kmem --page record", done)
@@ -340,6 +369,9 @@ def check_kmem(work):
         sums = [re.findall(r"^Total (.*?) +: +(\d+)(?: +\[ +(\d+) KB)?", one, re.M) for one in text]
         check(len(sums[0]) == 6 and [one[:2] for one in sums[0]] == [one[:2] for one in sums[1]], f"the sums of pages, {name}",
               str(sums[0]), str(sums[1]))
+        # perf has five types, in the order of their numbers
+        orders = [[line.split()[:6] for line in re.findall(r"^ +\d+(?: +[\d,.]+){5,}$", one[one.index("allocation failures"):], re.M)] for one in text]
+        check(len(orders[0]) >= 10 and orders[0] == orders[1][:len(orders[0])], f"the table of orders and types, {name}", *map(str, orders))
         own = rows(work, "kmem", "--page", "stat", "-i", name)
         check(sum(row["hit"] for row in own) == int(sums[0][0][1]) - int(sums[0][5][1]), f"rows have all pages, {name}")
         live = rows(work, "kmem", "--page", "--live", "stat", "-i", name)
@@ -466,7 +498,7 @@ def check_targets(work):
 
 
 def check_usage(work):
-    for words in (["lock"], ["lock", "info"], ["lock", "frobnicate"], ["kwork", "top"], ["kmem"], ["kmem", "--live", "stat"],
+    for words in (["lock"], ["lock", "info"], ["lock", "frobnicate"], ["kmem"], ["kmem", "--live", "stat"],
                   ["kwork", "timehist", "-E", "1"], ["kwork", "timehist", "-F", "name"], ["kwork", "timehist", "-s", "name"]):
         done = perch(work, *words)
         check(done.returncode == 2 and f"perch help {words[0]}" in done.stderr, f"perch {' '.join(words)} is refused", done)
@@ -486,7 +518,8 @@ def main():
             return int(cases.failed) or 77
         for name, function in (("lock:contention_begin", check_lock), ("lock:contention_begin", check_losses),
                                ("lock:contention_begin", check_lock_functions), ("lock:contention_begin", check_lock_names),
-                               ("syscalls:sys_enter_futex", check_user_locks), ("irq:softirq_entry", check_kwork), ("irq:softirq_entry", check_signals),
+                               ("syscalls:sys_enter_futex", check_user_locks), ("irq:softirq_entry", check_kwork),
+                               ("irq:softirq_entry", check_kwork_top), ("irq:softirq_entry", check_signals),
                                ("kmem:kmalloc", check_targets),
                                ("kmem:kmalloc", check_kmem), ("block:block_rq_issue", check_block)):
             if not has_event(name) or not shutil.which("cc"):

@@ -12,18 +12,18 @@
 
 #include "base/json_writer.h"
 #include "commands.h"
-#include "tables.h"
+#include "kwork.h"
 
 #define COMMAND "kwork"
 
-enum { IRQ, SOFTIRQ, WORKQUEUE, NR_CLASSES };
-enum { RUN, DELAY };			    /* pairs */
-enum { ROW, LATE, RAISED, LATE_UNCERTAIN }; /* values of a run */
-enum { CPU };				    /* numbers of a row */
+enum { IRQ, SOFTIRQ, WORKQUEUE, SCHED, NR_CLASSES }; /* SCHED: for top alone */
+enum { RUN, DELAY };				     /* pairs */
+enum { ROW, LATE, RAISED, LATE_UNCERTAIN };	     /* values of a run */
+enum { CPU };					     /* numbers of a row */
 
 struct kwork {
 	struct tables tables;
-	uint64_t classes; /* bits; 0: all */
+	uint64_t classes; /* bits; 0: all but SCHED */
 	const char *name;
 	bool with_summary, by_delay, lists, has_title;
 	uint64_t first_time, last_time;
@@ -75,7 +75,7 @@ static void put_name(const struct work *work, const char *plain, char *text, siz
 
 static bool is_wanted(const struct kwork *kwork, unsigned class)
 {
-	return !kwork->classes || kwork->classes >> class & 1;
+	return kwork->classes ? kwork->classes >> class & 1 : class != SCHED;
 }
 
 /* Returns the row of a work, in *row; NULL if -n does not want it. Returns 0 or -ENOMEM. */
@@ -386,6 +386,13 @@ static int choose_timehist(struct tables *tables)
 	return choose_kwork(tables, false, true);
 }
 
+static int choose_top(struct tables *tables)
+{
+	kwork_of(tables)->classes = 1 << IRQ | 1 << SOFTIRQ | 1 << SCHED;
+	kwork_choose_top(tables);
+	return 0;
+}
+
 static const char *const *record_arguments(const struct tables *tables)
 {
 	static const char *const texts[NR_CLASSES] = {
@@ -394,6 +401,7 @@ static const char *const *record_arguments(const struct tables *tables)
 		/* in parentheses: clang takes two strings for a lacking comma */
 		("workqueue:workqueue_activate_work,workqueue:workqueue_execute_start,"
 		 "workqueue:workqueue_execute_end"),
+		"sched:sched_switch",
 	};
 	static const char *arguments[2 * NR_CLASSES + 3];
 	size_t nr = 0;
@@ -413,6 +421,7 @@ static const struct cli_word classes[] = {
 	{ "irq", 1 << IRQ },
 	{ "softirq", 1 << SOFTIRQ },
 	{ "workqueue", 1 << WORKQUEUE },
+	{ "sched", 1 << SCHED },
 	{ 0 },
 };
 
@@ -421,7 +430,8 @@ static const struct cli_word classes[] = {
 
 static const struct cli_option options[] = {
 	CLI_ROW(.letter = 'k', .name = "kwork", .argument = "CLASSES", .kind = CLI_BITS,
-		.at = AT(classes), .words = classes, .help = "irq, softirq, workqueue (all)"),
+		.at = AT(classes), .words = classes,
+		.help = "irq, softirq, workqueue (all three); sched, for top"),
 	CLI_ROW(.letter = 'n', .name = "name", .argument = "NAME", SETS(name),
 		.help = "only the interrupt, softirq or function of this name"),
 	CLI_ROW(.letter = 's', .name = "sort", .argument = "COLUMNS", SETS(tables.sort),
@@ -436,7 +446,7 @@ static const struct cli_option options[] = {
 
 const struct cli_usage cli_kwork_usage = {
 	.name = COMMAND,
-	.operands = "record|report|latency|timehist [OPTIONS] [PROGRAM]",
+	.operands = "record|report|latency|timehist|top [OPTIONS] [PROGRAM]",
 	.summary = "Shows how long interrupts and works of the kernel run, and how late they are.",
 	.options = options,
 };
@@ -447,6 +457,7 @@ int perch_cmd_kwork(int argc, char **argv)
 		{ .name = "report", .choose = choose_report },
 		{ .name = "latency", .choose = choose_latency },
 		{ .name = "timehist", .choose = choose_timehist },
+		{ .name = "top", .choose = choose_top },
 		{ 0 },
 	};
 	static const struct tables_command command = {
@@ -454,8 +465,6 @@ int perch_cmd_kwork(int argc, char **argv)
 		.subcommands = subcommands,
 		.record = record_arguments,
 		.system_wide = true,
-		.refused = "top",
-		.hint = "'perch kwork report' has the time by CPU, 'perch top' that of threads",
 		.summary = print_summary,
 		.restart = restart_kwork,
 	};

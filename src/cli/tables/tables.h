@@ -12,6 +12,7 @@
  *	kmem.c			memory of the kernel
  *	  kmem_pages.c		  its pages
  *	kwork.c			interrupts and work in the kernel
+ *	  kwork_top.c		  the time of threads without them
  *	lock.c			waits for locks
  *	  lock_waits.c		  begins and ends of waits
  *	  lock_stacks.c		  call chains

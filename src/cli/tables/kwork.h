@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of perch kwork share. */
+#ifndef PERCH_CLI_TABLES_KWORK_H
+#define PERCH_CLI_TABLES_KWORK_H
+
+#include "tables.h"
+
+/* ---- kwork_top.c ---- */
+
+/* Sets the events and tables. */
+void kwork_choose_top(struct tables *tables);
+
+#endif
