@@ -3,7 +3,8 @@
 """Long recordings: their memory stays flat, and each event is a sample, or counted as lost.
 
 SOAK_SECONDS is how long they take (3; make test-long: half an hour). Two run at once: 500,000 events a second into a pipe, and
---switch-output=1s. The program that is recorded calls getppid(2) at a rate, and its calls are counted.
+--switch-output=1s. Long ones are followed by 10 s with a million events a second from two processes. The program that is recorded
+calls getppid(2) at a rate, and its calls are counted.
 """
 import os
 import re
@@ -17,11 +18,12 @@ from cases import check, limit
 
 PERCH = os.environ.get("PERCH", "build/perch")
 SECONDS = float(os.environ.get("SOAK_SECONDS", "3"))
-RATES = {"pipe": 500000, "files": 20000}  # calls a second
+# calls a second of each process, processes, seconds
+LOADS = {"pipe": (500000, 1, SECONDS), "files": (20000, 1, SECONDS), "million": (500000, 2, 10)}
 MOST_GROWTH = 512  # kB, from the second quarter of the time to the last one
 
-# Calls in parts of a millisecond; what a busy machine misses in more than 20 ms is not made up for. Arguments: calls a second, seconds, a file for the
-# number of calls. Without arguments: prints the number of the system call.
+# Calls in parts of a millisecond; what a busy machine misses in more than 20 ms is not made up for. Arguments: calls a second of each process, processes,
+# seconds, a file for the number of calls. Without arguments: prints the number of the system call.
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,17 +41,13 @@ static double now(void)
 	return time.tv_sec + time.tv_nsec / 1e9;
 }
 
-int main(int argc, char **argv)
+static long make_calls(long rate, double end)
 {
+	double next = now();
 	long calls = 0;
-	FILE *file;
-
-	if (argc != 4)
-		return printf("%d\n", SYS_getppid) < 0;
-	double next = now(), end = next + atof(argv[2]);
 
 	while (next < end) {
-		for (long left = atol(argv[1]) / 1000; left; left--, calls++)
+		for (long left = rate / 1000; left; left--, calls++)
 			syscall(SYS_getppid);
 		next += 1e-3;
 		if (next > now())
@@ -57,8 +55,31 @@ int main(int argc, char **argv)
 		else if (next < now() - MOST_LATE)
 			next = now();
 	}
-	file = fopen(argv[3], "w");
-	return !file || fprintf(file, "%ld\n", calls) < 0 || fclose(file);
+	return calls;
+}
+
+int main(int argc, char **argv)
+{
+	long calls, all = 0;
+	int ends[2];
+	FILE *file;
+
+	if (argc != 5)
+		return printf("%d\n", SYS_getppid) < 0;
+	double end = now() + atof(argv[3]);
+
+	if (pipe(ends))
+		return 1;
+	for (int i = 0; i < atoi(argv[2]); i++)
+		if (!fork()) {
+			calls = make_calls(atol(argv[1]), end);
+			return write(ends[1], &calls, sizeof(calls)) != sizeof(calls);
+		}
+	for (int i = 0; i < atoi(argv[2]); i++, all += calls)
+		if (read(ends[0], &calls, sizeof(calls)) != sizeof(calls))
+			return 1;
+	file = fopen(argv[4], "w");
+	return !file || fprintf(file, "%ld\n", all) < 0 || fclose(file);
 }
 """
 
@@ -84,10 +105,12 @@ class Soak:
         self.name = name
         self.calls, self.messages, data = (os.path.join(work, f"{name}.{kind}") for kind in ("calls", "messages", "data"))
         self.memory = []  # kB
-        output = ["-o", "-"] if name == "pipe" else ["-o", data, "--switch-output=1s", "--switch-max-files=2"]
+        rate, processes, self.seconds = LOADS[name]
+        output = ["-o", "-"] if name != "files" else ["-o", data, "--switch-output=1s", "--switch-max-files=2"]
         with open(self.messages, "w", encoding="utf-8") as messages:
             # pylint: disable-next=consider-using-with
-            self.recorder = subprocess.Popen([PERCH, "record", "-N", *event, *output, "--", program, str(RATES[name]), str(SECONDS), self.calls],
+            self.recorder = subprocess.Popen([PERCH, "record", "-N", *event, *output, "--", program, str(rate), str(processes),
+                                              str(self.seconds), self.calls],
                                              stdout=subprocess.PIPE, stderr=messages)
         # pylint: disable-next=consider-using-with
         self.reader = subprocess.Popen(["cat"], stdin=self.recorder.stdout, stdout=subprocess.DEVNULL)
@@ -109,11 +132,11 @@ class Soak:
             return
         with open(self.calls, encoding="utf-8") as file:
             calls = int(file.read())
-        samples = sum(map(int, re.findall(r"wrote (\d+) samples" if self.name == "pipe" else r"^perch record: (\d+) samples?$", text, re.M)))
+        samples = sum(map(int, re.findall(r"^perch record: (\d+) samples?$" if self.name == "files" else r"wrote (\d+) samples", text, re.M)))
         lost = sum(map(int, re.findall(r"(\d+) records were lost", text)))
         # before Linux 6.0 the kernel counts lost records only when the ring has space again
         counted = samples + lost == calls or (release() < (6, 0) and samples + lost <= calls)
-        check(counted and samples > 0, f"{self.name}: {calls} events, {calls / SECONDS:.0f} a second, are samples ({samples}) or counted as lost "
+        check(counted and samples > 0, f"{self.name}: {calls} events, {calls / self.seconds:.0f} a second, are samples ({samples}) or counted as lost "
               f"({100 * lost / max(calls, 1):.2f} %)", text[-2000:])
         if self.name == "files":
             files = text.count("[ perch record: Dump ")
@@ -143,11 +166,14 @@ def main():
         if tried.returncode:
             print("skipped: the tracepoint of system calls cannot be recorded here: " + tried.stderr)
             sys.exit(77)
-        soaks = [Soak(work, program, event, name) for name in RATES]
-        while any([soak.running() for soak in soaks]):
-            time.sleep(min(1, SECONDS / 100))
-        for soak in soaks:
-            soak.check()
+        for names in (("pipe", "files"), ("million",)):
+            if "million" in names and SECONDS < 10:
+                continue
+            soaks = [Soak(work, program, event, name) for name in names]
+            while any([soak.running() for soak in soaks]):
+                time.sleep(min(1, SECONDS / 100))
+            for soak in soaks:
+                soak.check()
     sys.exit(cases.failed)
 
 

@@ -384,6 +384,10 @@ int record_open(struct perch_recorder **recorder, struct record_plan *plan,
 		print_uninherited_groups(sampler, plan, options);
 		print_ignored(sampler, &plan->events, options);
 		print_cost(*recorder, options);
+		if (options->wakers && !cli_target_system_wide(&options->target))
+			cli_note(options->command,
+				 "--off-cpu=waker without -a: only threads that are recorded are "
+				 "known as wakers, and interrupts while they run");
 	}
 	return 0;
 }
