@@ -11,7 +11,8 @@ struct item {
 	struct node_id node;
 	uint32_t function; /* of its frame, see function_at() */
 	bool inner;	   /* the row's function called the function with the sample */
-	/* in caller order: those of the row's own nodes that are at the node and below */
+	/* in caller order: those of the row's own nodes that are at the node and below, in
+	 * row_nodes.hit */
 	uint32_t first_hit, end_hit;
 	uint64_t weight, samples;
 };
@@ -30,22 +31,12 @@ struct graph_group {
 	struct items items;
 };
 
-/*
- * The row's own nodes with samples, in the order of a walk in depth first. Those below any node are
- * adjacent, so sums over the ones before give the samples of the row below the node.
- */
-struct hits {
-	uint32_t *visit;
-	uint64_t *period, *samples; /* of all before; one more than there are nodes */
-	size_t nr;
-};
-
 struct builder {
 	const struct perch_profile *profile;
 	enum perch_call_graph_order order;
 	uint64_t least;
-	struct hits hits;
-	uint32_t *group_of; /* by frame: group number + 1, while one level is grouped */
+	struct row_begin row, next_row; /* in profile->row_nodes */
+	uint32_t *group_of;		/* by frame: group number + 1, while one level is grouped */
 	struct perch_call_graph *tree;
 	size_t capacity;
 };
@@ -55,7 +46,7 @@ struct builder {
 static uint32_t function_at(const struct builder *builder, struct node_id node)
 {
 	const struct perch_profile *profile = builder->profile;
-	struct frame_id frame = profile->tree.node[node.nr].frame;
+	struct frame_id frame = profile->forest.node[node.nr].frame;
 
 	return profile->with_lines && profile->graph_key == PERCH_CALL_GRAPH_FUNCTION
 		       ? profile->position[frame.nr].function
@@ -72,74 +63,63 @@ static int add_item(struct items *items, struct item item)
 	return 0;
 }
 
-/* Lists the row's own nodes. */
-static int list_hits(struct builder *builder, uint32_t row)
+/* Puts the newest nodes first: their frame stands for the others of the function. */
+static void reverse_items(struct items *items, size_t from)
 {
-	const struct node *nodes = builder->profile->tree.node;
-	const struct row_lists *lists = &builder->profile->lists[row];
-	struct hits *hits = &builder->hits;
-	size_t nr = lists->nr_hits, at = nr;
+	for (size_t to = items->nr; from + 1 < to; from++) {
+		struct item item = items->item[from];
 
-	hits->visit = malloc((nr + 1) * sizeof(*hits->visit));
-	hits->period = malloc((nr + 1) * sizeof(*hits->period));
-	hits->samples = malloc((nr + 1) * sizeof(*hits->samples));
-	if (!hits->visit || !hits->period || !hits->samples)
-		return -ENOMEM;
-	hits->nr = nr;
-	/* the list begins with the last visit */
-	for (struct node_id hit = lists->hit; at; hit = nodes[hit.nr].next_hit) {
-		hits->visit[--at] = nodes[hit.nr].visit;
-		hits->period[at + 1] = nodes[hit.nr].self;
-		hits->samples[at + 1] = nodes[hit.nr].self ? nodes[hit.nr].samples : 0;
+		items->item[from] = items->item[--to];
+		items->item[to] = item;
 	}
-	hits->period[0] = hits->samples[0] = 0;
-	for (size_t i = 0; i < nr; i++) {
-		hits->period[i + 1] += hits->period[i];
-		hits->samples[i + 1] += hits->samples[i];
-	}
-	return 0;
 }
 
-/* Returns the first of the hits from `low` to `high` that is not visited before a visit. */
-static uint32_t hits_before(const struct hits *hits, size_t low, size_t high, uint32_t visit)
+/* Returns the first of the row's own nodes from `low` to `high` that is not before a node. */
+static uint32_t hits_before(const struct builder *builder, uint32_t low, uint32_t high,
+			    uint32_t node)
 {
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	const uint32_t *hit = builder->profile->row_nodes.hit;
 
-		if (hits->visit[middle] < visit)
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (hit[middle] < node)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return (uint32_t)low;
+	return low;
 }
 
 /* The item of a node for the row's own samples. Its hits are from `low` to `high`. */
-static struct item own_item(const struct builder *builder, struct node_id node, size_t low,
-			    size_t high)
+static struct item own_item(const struct builder *builder, struct node_id node, uint32_t low,
+			    uint32_t high)
 {
-	const struct hits *hits = &builder->hits;
+	const struct row_nodes *nodes = &builder->profile->row_nodes;
 
 	return (struct item){
 		.node = node,
 		.function = function_at(builder, node),
-		.first_hit = (uint32_t)low,
-		.end_hit = (uint32_t)high,
-		.weight = hits->period[high] - hits->period[low],
-		.samples = hits->samples[high] - hits->samples[low],
+		.first_hit = low,
+		.end_hit = high,
+		.weight = nodes->period[high] - nodes->period[low],
+		.samples = nodes->samples[high] - nodes->samples[low],
 	};
 }
 
 /* The item of a node for samples of functions that the row's function called. */
-static struct item inner_item(const struct builder *builder, struct node_id node, size_t low,
-			      size_t high)
+static struct item inner_item(const struct builder *builder, struct node_id node, uint32_t low,
+			      uint32_t high)
 {
 	const struct perch_profile *profile = builder->profile;
+	const struct forest *forest = &profile->forest;
 	struct item item = own_item(builder, node, low, high);
 
 	item.inner = true;
-	item.weight = profile->tree.node[node.nr].total - item.weight;
-	item.samples = profile->samples_below ? profile->samples_below[node.nr] - item.samples : 0;
+	item.weight = perch__forest_total(forest, forest->period, node) - item.weight;
+	item.samples = profile->graph_samples
+			       ? perch__forest_total(forest, forest->samples, node) - item.samples
+			       : 0;
 	return item;
 }
 
@@ -148,35 +128,40 @@ static struct item inner_item(const struct builder *builder, struct node_id node
 static int descend(const struct builder *builder, const struct item *item, struct items *next,
 		   struct perch_call_graph_node *call)
 {
-	const struct node *nodes = builder->profile->tree.node;
-	const struct node *node = &nodes[item->node.nr];
+	const struct forest_node *nodes = builder->profile->forest.node;
+	const struct forest_node *node = &nodes[item->node.nr];
 	uint64_t left = item->weight, left_samples = item->samples;
-	size_t high = item->end_hit;
+	uint32_t low = item->first_hit;
+	size_t from = next->nr;
 	int rc = 0;
 
-	if (builder->order == PERCH_CALL_GRAPH_CALLEE && node->parent.nr != NO_NUMBER)
-		return add_item(next, (struct item){ .node = node->parent,
-						     .function = function_at(builder, node->parent),
+	if (builder->order == PERCH_CALL_GRAPH_CALLEE && !perch__is_root(node->above)) {
+		struct node_id parent = { node->above.nr };
+
+		return add_item(next, (struct item){ .node = parent,
+						     .function = function_at(builder, parent),
 						     .weight = left,
 						     .samples = left_samples });
+	}
 	if (builder->order == PERCH_CALL_GRAPH_CALLEE) {
 		call->self += left;
 		call->self_samples += left_samples;
 		return 0;
 	}
-	/* the last child of the list is visited first, so the hits of this one end at `high` */
-	for (struct node_id child = node->first_child; child.nr != NO_NUMBER && !rc;
-	     child = nodes[child.nr].next) {
-		size_t low =
-			hits_before(&builder->hits, item->first_hit, high, nodes[child.nr].visit);
+	/* the hits of the node itself */
+	low = hits_before(builder, low, item->end_hit, item->node.nr + 1);
+	for (struct node_id child = { item->node.nr + 1 }; child.nr < node->end && !rc;
+	     child.nr = nodes[child.nr].end) {
+		uint32_t high = hits_before(builder, low, item->end_hit, nodes[child.nr].end);
 		struct item below = item->inner ? inner_item(builder, child, low, high)
 						: own_item(builder, child, low, high);
 
-		high = low;
+		low = high;
 		left -= below.weight;
 		left_samples -= below.samples;
 		rc = add_item(next, below);
 	}
+	reverse_items(next, from);
 	call->self += left;
 	call->self_samples += left_samples;
 	return rc;
@@ -193,7 +178,7 @@ static void clear_groups(struct graph_group *groups, size_t nr)
 static int group_items(struct builder *builder, const struct items *items,
 		       struct graph_group **result, size_t *nr)
 {
-	const struct node *nodes = builder->profile->tree.node;
+	const struct forest_node *nodes = builder->profile->forest.node;
 	struct graph_group *groups = NULL;
 	size_t capacity = 0, nr_large = 0;
 	int rc = 0;
@@ -266,18 +251,15 @@ static int new_node(struct builder *builder, const struct graph_group *group)
 /* Loads the memory of nodes that descend() will need. */
 static void prefetch_below(const struct builder *builder, const struct items *items, size_t at)
 {
-	const struct node *nodes = builder->profile->tree.node;
+	const struct forest_node *nodes = builder->profile->forest.node;
 
 	if (at + AHEAD < items->nr)
 		__builtin_prefetch(&nodes[items->item[at + AHEAD].node.nr]);
-	if (at + AHEAD / 2 < items->nr) {
-		const struct node *later = &nodes[items->item[at + AHEAD / 2].node.nr];
-		struct node_id next = builder->order == PERCH_CALL_GRAPH_CALLEE
-					      ? later->parent
-					      : later->first_child;
+	if (at + AHEAD / 2 < items->nr && builder->order == PERCH_CALL_GRAPH_CALLEE) {
+		struct above above = nodes[items->item[at + AHEAD / 2].node.nr].above;
 
-		if (next.nr != NO_NUMBER)
-			__builtin_prefetch(&nodes[next.nr]);
+		if (!perch__is_root(above))
+			__builtin_prefetch(&nodes[above.nr]);
 	}
 }
 
@@ -325,34 +307,16 @@ struct open_nodes {
 	size_t nr, capacity;
 };
 
-/* Ends the walk below a node. Adds it to the items if it is one of the row. */
-static int close_node(const struct builder *builder, struct open_nodes *open, struct node_id at,
-		      struct items *items)
+/* Ends the walk below the innermost node. */
+static int close_node(const struct builder *builder, struct open_nodes *open, struct items *items)
 {
-	if (!open->nr || open->node[open->nr - 1].node.nr != at.nr)
-		return 0;
-	open->nr--;
-	return add_item(items, (struct item){ .node = at,
-					      .function = function_at(builder, at),
+	const struct open_node *node = &open->node[--open->nr];
+
+	return add_item(items, (struct item){ .node = node->node,
+					      .function = function_at(builder, node->node),
 					      .inner = true,
-					      .weight = open->node[open->nr].weight,
-					      .samples = open->node[open->nr].samples });
-}
-
-static int open_node(const struct node *nodes, struct open_nodes *open, struct node_id at,
-		     uint32_t row)
-{
-	if (nodes[at.nr].row == row) {
-		struct open_node *node = PERCH__ARRAY_APPEND(open->node, open->nr, open->capacity);
-
-		if (!node)
-			return -ENOMEM;
-		*node = (struct open_node){ at, 0, 0 };
-	} else {
-		open->node[open->nr - 1].weight += nodes[at.nr].self;
-		open->node[open->nr - 1].samples += nodes[at.nr].samples;
-	}
-	return 0;
+					      .weight = node->weight,
+					      .samples = node->samples });
 }
 
 /*
@@ -362,28 +326,30 @@ static int open_node(const struct node *nodes, struct open_nodes *open, struct n
 static int add_innermost(const struct builder *builder, struct node_id outermost, uint32_t row,
 			 struct items *items)
 {
-	const struct node *nodes = builder->profile->tree.node;
+	const struct forest *forest = &builder->profile->forest;
+	const struct forest_node *nodes = forest->node;
 	struct open_nodes open = { NULL, 0, 0 };
-	struct node_id at = outermost;
-	int rc = open_node(nodes, &open, at, row);
+	int rc = 0;
 
-	while (!rc) {
-		struct node_id next = nodes[at.nr].first_child;
+	for (struct node_id at = outermost; at.nr < nodes[outermost.nr].end && !rc; at.nr++) {
+		struct open_node *node;
 
-		/* back to the first node with another child */
-		while (next.nr == NO_NUMBER && !rc) {
-			rc = close_node(builder, &open, at, items);
-			if (at.nr == outermost.nr)
-				break;
-			next = nodes[at.nr].next;
-			if (next.nr == NO_NUMBER)
-				at = nodes[at.nr].parent;
+		while (open.nr && nodes[open.node[open.nr - 1].node.nr].end <= at.nr && !rc)
+			rc = close_node(builder, &open, items);
+		if (nodes[at.nr].row == row) {
+			node = PERCH__ARRAY_APPEND(open.node, open.nr, open.capacity);
+			if (!node)
+				rc = -ENOMEM;
+			else
+				node->node = at;
+			continue;
 		}
-		if (next.nr == NO_NUMBER || rc)
-			break;
-		at = next;
-		rc = open_node(nodes, &open, at, row);
+		node = &open.node[open.nr - 1];
+		node->weight += perch__forest_self(forest, forest->period, at);
+		node->samples += perch__forest_self(forest, forest->samples, at);
 	}
+	while (open.nr && !rc)
+		rc = close_node(builder, &open, items);
 	free(open.node);
 	return rc;
 }
@@ -392,42 +358,33 @@ static int add_innermost(const struct builder *builder, struct node_id outermost
 static int add_roots(struct builder *builder, struct items *items)
 {
 	const struct perch_profile *profile = builder->profile;
-	const struct node *nodes = profile->tree.node;
-	const struct hits *hits = &builder->hits;
-	size_t at = 0;
+	const struct forest_node *nodes = profile->forest.node;
+	uint32_t low = builder->row.hit, end;
 	int rc = 0;
 
-	for (size_t low = 0; low < hits->nr && !rc;) {
-		size_t high = profile->nr_roots, end;
+	for (; low < builder->next_row.hit && !rc; low = end) {
+		struct node_id root = { profile->row_nodes.hit[low] };
 
-		/* the last root that is not after the hit */
-		while (high - at > 1) {
-			size_t middle = at + (high - at) / 2;
-
-			if (nodes[profile->root[middle].nr].visit <= hits->visit[low])
-				at = middle;
-			else
-				high = middle;
-		}
-		end = hits_before(hits, low, hits->nr, nodes[profile->root[at].nr].visit_end);
-		rc = add_item(items, own_item(builder, profile->root[at], low, end));
-		low = end;
+		while (!perch__is_root(nodes[root.nr].above))
+			root.nr = nodes[root.nr].above.nr;
+		end = hits_before(builder, low, builder->next_row.hit, nodes[root.nr].end);
+		rc = add_item(items, own_item(builder, root, low, end));
 	}
 	return rc;
 }
 
 /* Adds the items of the nodes with samples, in callee order. */
-static int add_hits(struct builder *builder, uint32_t row, struct items *items)
+static int add_hits(struct builder *builder, struct items *items)
 {
-	const struct node *nodes = builder->profile->tree.node;
+	const struct perch_profile *profile = builder->profile;
 	int rc = 0;
 
-	for (struct node_id hit = builder->profile->lists[row].hit; hit.nr != NO_NUMBER && !rc;
-	     hit = nodes[hit.nr].next_hit)
-		rc = add_item(items, (struct item){ .node = hit,
-						    .function = function_at(builder, hit),
-						    .weight = nodes[hit.nr].self,
-						    .samples = nodes[hit.nr].samples });
+	for (uint32_t i = builder->row.hit; i < builder->next_row.hit && !rc; i++) {
+		struct node_id hit = { profile->row_nodes.hit[i] };
+
+		rc = add_item(items, own_item(builder, hit, i, i + 1));
+	}
+	reverse_items(items, 0);
 	return rc;
 }
 
@@ -435,26 +392,27 @@ static int add_hits(struct builder *builder, uint32_t row, struct items *items)
 static int add_called(struct builder *builder, uint32_t row, struct items *items)
 {
 	const struct perch_profile *profile = builder->profile;
-	const struct node *nodes = profile->tree.node;
-	bool innermost = builder->order == PERCH_CALL_GRAPH_CALLEE && profile->lists[row].recursive;
-	const struct hits *hits = &builder->hits;
-	size_t high = hits->nr, low;
+	const struct forest_node *nodes = profile->forest.node;
+	const struct row_nodes *of_rows = &profile->row_nodes;
+	bool innermost = builder->order == PERCH_CALL_GRAPH_CALLEE && builder->row.recursive;
+	uint32_t low = builder->row.hit, high, end = builder->next_row.hit;
+	size_t from = items->nr;
 	int rc = 0;
 
-	/* as the list of hits, this one begins with the last visit */
-	for (struct node_id at = profile->lists[row].outermost; at.nr != NO_NUMBER && !rc;
-	     at = nodes[at.nr].next_outermost) {
+	for (uint32_t i = builder->row.outermost; i < builder->next_row.outermost && !rc; i++) {
+		struct node_id at = { of_rows->outermost[i] };
+
 		if (innermost) {
 			rc = add_innermost(builder, at, row, items);
 			continue;
 		}
-		while (high && hits->visit[high - 1] >= nodes[at.nr].visit_end)
-			high--;
-		for (low = high; low && hits->visit[low - 1] >= nodes[at.nr].visit;)
-			low--;
+		/* the hits of the row are at its outermost nodes and below them */
+		for (high = low; high < end && of_rows->hit[high] < nodes[at.nr].end;)
+			high++;
 		rc = add_item(items, inner_item(builder, at, low, high));
-		high = low;
+		low = high;
 	}
+	reverse_items(items, from);
 	return rc;
 }
 
@@ -466,13 +424,9 @@ static int add_called(struct builder *builder, uint32_t row, struct items *items
  */
 static int collect_items(struct builder *builder, uint32_t row, bool inner, struct items *items)
 {
-	bool from_callee = builder->order == PERCH_CALL_GRAPH_CALLEE;
-	int rc = 0;
+	int rc = builder->order == PERCH_CALL_GRAPH_CALLEE ? add_hits(builder, items)
+							   : add_roots(builder, items);
 
-	if (!from_callee || inner)
-		rc = list_hits(builder, row);
-	if (!rc)
-		rc = from_callee ? add_hits(builder, row, items) : add_roots(builder, items);
 	return rc || !inner ? rc : add_called(builder, row, items);
 }
 
@@ -491,7 +445,10 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 	int rc = -ENOMEM;
 
 	*tree = (struct perch_call_graph){ 0 };
-	if (PERCH__ARRAY_APPEND(tree->node, tree->nr, builder.capacity)) {
+	if (!perch__row_nodes_make(&profile->row_nodes, &profile->forest, profile->nr_rows) &&
+	    PERCH__ARRAY_APPEND(tree->node, tree->nr, builder.capacity)) {
+		builder.row = profile->row_nodes.row[row->index];
+		builder.next_row = profile->row_nodes.row[row->index + 1];
 		rc = collect_items(&builder, row->index, inner, &items);
 		for (size_t i = 0; i < items.nr; i++) {
 			tree->node[0].period += items.item[i].weight;
@@ -501,9 +458,6 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 			rc = expand(&builder, 0, &items);
 	}
 	free(items.item);
-	free(builder.hits.visit);
-	free(builder.hits.period);
-	free(builder.hits.samples);
 	for (size_t i = 0; i < tree->nr && profile->unit > 1; i++) {
 		tree->node[i].samples /= profile->unit;
 		tree->node[i].self_samples /= profile->unit;

@@ -65,9 +65,12 @@ static void renumber(struct context_folding *folding)
 	struct perch_profile *profile = folding->profile;
 	struct flat *flat = profile->flat;
 
-	for (size_t i = 0; i < profile->stacks.nr; i++)
-		profile->stacks.stack[i].context =
-			folding->number[profile->stacks.stack[i].context.nr];
+	for (size_t i = 0; i < profile->stacks.nr; i++) {
+		struct above *above = &profile->stacks.node[i].above;
+
+		if (perch__is_root(*above))
+			*above = perch__root_of(folding->number[perch__root_context(*above).nr]);
+	}
 	for (size_t i = 0; flat && i < flat->nr_first; i++)
 		if (flat->first[i].samples)
 			flat->first[i].context = folding->number[flat->first[i].context.nr];

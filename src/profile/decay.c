@@ -17,7 +17,7 @@ struct remainder {
 	struct key_set keys;
 	struct perch_address *addresses;
 	struct tuples contexts;
-	struct stacks stacks;
+	struct tree stacks;
 	struct flat flat;
 };
 
@@ -28,7 +28,7 @@ static void clear_remainder(struct remainder *remainder)
 	perch__key_set_clear(&remainder->keys);
 	free(remainder->addresses);
 	perch__tuples_clear(&remainder->contexts);
-	perch__stacks_clear(&remainder->stacks);
+	perch__tree_clear(&remainder->stacks);
 	perch__flat_clear(&remainder->flat);
 }
 
@@ -67,6 +67,22 @@ static void decay_count(struct perch_profile *profile, const struct factor *fact
 	add_total(profile, count->context, count->period, count->samples);
 }
 
+static void decay_stack(struct perch_profile *profile, const struct factor *factor,
+			struct node_id at)
+{
+	const struct tree *stacks = &profile->stacks;
+	struct above above = perch__below_node(at);
+	struct node_count *count;
+
+	if (!perch__tree_samples(stacks, &stacks->node[at.nr]))
+		return;
+	while (!perch__is_root(above))
+		above = stacks->node[above.nr].above;
+	count = &stacks->count[stacks->node[at.nr].count];
+	decay(factor, &count->period, &count->samples);
+	add_total(profile, perch__root_context(above), count->period, count->samples);
+}
+
 /* Totals are those of what is left, so that shares add up. */
 static void decay_sums(struct perch_profile *profile, const struct factor *factor)
 {
@@ -79,12 +95,8 @@ static void decay_sums(struct perch_profile *profile, const struct factor *facto
 		decay(factor, &event->skipped_period, &event->skipped_samples);
 		event->skipped_latency *= (double)factor->numerator / factor->denominator;
 	}
-	for (size_t i = 0; i < profile->stacks.nr; i++) {
-		struct stack *stack = &profile->stacks.stack[i];
-
-		decay(factor, &stack->self, &stack->samples);
-		add_total(profile, stack->context, stack->self, stack->samples);
-	}
+	for (size_t i = 0; i < profile->stacks.nr; i++)
+		decay_stack(profile, factor, (struct node_id){ (uint32_t)i });
 	for (size_t i = 0; flat && i < flat->nr_first; i++)
 		decay_count(profile, factor, &flat->first[i]);
 	for (size_t i = 0; flat && i < flat->keys.nr; i++)
@@ -106,22 +118,23 @@ static void mark_flat(struct remainder *remainder, const struct flat *flat)
 }
 
 /* Returns 0 or -ENOMEM. */
-static int mark_stacks(struct remainder *remainder, const struct stacks *stacks)
+static int mark_stacks(struct remainder *remainder, const struct tree *stacks)
 {
 	bool *used = calloc(stacks->nr + 1, sizeof(*used));
 
 	if (!used)
 		return -ENOMEM;
 	for (size_t i = stacks->nr; i-- > 0;) {
-		const struct stack *stack = &stacks->stack[i];
+		const struct node *stack = &stacks->node[i];
 
-		used[i] |= stack->samples > 0;
+		used[i] |= perch__tree_samples(stacks, stack) > 0;
 		if (!used[i])
 			continue;
-		if (stack->parent != NO_NUMBER)
-			used[stack->parent] = true;
-		remainder->address[stack->address.nr].nr = 1;
-		remainder->context[stack->context.nr].nr = 1;
+		if (perch__is_root(stack->above))
+			remainder->context[perch__root_context(stack->above).nr].nr = 1;
+		else
+			used[stack->above.nr] = true;
+		remainder->address[stack->key].nr = 1;
 	}
 	free(used);
 	return 0;

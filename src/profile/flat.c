@@ -86,15 +86,12 @@ static int fold_count(struct perch_profile *profile, const struct count *count,
 		      struct frame_id frame)
 {
 	struct context_id context = perch__latency_context(profile, count->context);
-	struct node_id node = perch__tree_child(&profile->tree, context, NO_NODE, frame);
+	struct node_id node =
+		perch__tree_child(&profile->tree, perch__root_of(context), frame.nr);
 
-	if (node.nr == NO_NUMBER)
-		return -ENOMEM;
-	profile->tree.node[node.nr].self += count->period;
-	profile->tree.node[node.nr].samples += count->samples;
-	return profile->latency.word && count->samples
-		       ? perch__latency_add(profile, node, count->context, count->period)
-		       : 0;
+	return node.nr == NO_NUMBER ? -ENOMEM
+				    : perch__count_samples(profile, node, count->context,
+							   count->period, count->samples);
 }
 
 int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *lists)
@@ -103,7 +100,7 @@ int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *li
 	size_t nr = flat->nr_first + flat->keys.nr;
 	int rc = 0;
 
-	perch__tree_reserve(&profile->tree, nr);
+	perch__tree_expect(&profile->tree, nr);
 	for (size_t i = 0; i < flat->nr_first && !rc; i++) {
 		rc = perch__profile_progress(profile, WORK_FOLD, i, nr);
 		if (!rc && flat->first[i].samples)
@@ -111,12 +108,10 @@ int perch__flat_fold(struct perch_profile *profile, const struct frame_lists *li
 	}
 	for (size_t i = 0; i < flat->keys.nr && !rc; i++) {
 		rc = perch__profile_progress(profile, WORK_FOLD, flat->nr_first + i, nr);
-		if (!rc)
+		if (!rc && flat->other[i].samples)
 			rc = fold_count(profile, &flat->other[i],
 					lists->frame[flat->keys.key[i][1]]);
 	}
-	if (!rc)
-		perch__tree_link(&profile->tree);
 	return rc;
 }
 

@@ -5,9 +5,9 @@
  * PERIOD are sums. Samples are collected and counted many at a time, so that lookups of different
  * samples wait for memory at the same time.
  *
- * Call chains of addresses are counted in a tree whose nodes are found by hash. After the last
- * sample each distinct address is symbolized once, and the chains are merged into a tree of
- * functions. Rows and call graphs are made from that tree. In profiles of branches each branch
+ * Call chains of addresses are counted in a tree. After the last sample each distinct address is
+ * symbolized once, and the chains are merged into a tree of functions. It is put in the order of a
+ * walk in depth first; rows and call graphs are made from that. In profiles of branches each branch
  * counts as a sample. For latencies the number of threads that run is a word of the context, so
  * counting is the same.
  *
@@ -46,10 +46,12 @@
  *	context.c			the context of a sample
  *	totals.c			the sums of an event
  *	latency.c			periods divided by the threads that run
- *	tree.c				the tree of stacks
+ *	call_graph.c			the call graph of a row
+ *	  tree/row_nodes.c		  the nodes of each row
+ *	tree/forest.c			the complete tree of stacks
+ *	  tree/tree.c			  the tree while samples are added
  *	numbered.c			numbered keys, texts and lists of values
  *	annotation.c			samples by function and offset
- *	call_graph.c			the call graph of a row
  *	progress.c			lets a program see and end the work
  *	sockets.c			sockets of CPUs
  */
@@ -62,6 +64,7 @@
 #include "base/batch_thread.h"
 #include "base/hash_table.h"
 #include "addresses.h"
+#include "tree/tree.h"
 
 /* ---- batch.c: samples that are counted at the same time ---- */
 
@@ -97,30 +100,13 @@ int perch__batch_count(struct perch_profile *profile, struct batch *batch);
 
 /* ---- stacks.c ---- */
 
-/* A call chain: its innermost address, and its parent for the others. Parents have lower numbers
- * than their children. */
-struct stack {
-	uint32_t parent; /* NO_NUMBER: this is the outermost frame */
-	struct context_id context;
-	struct address_id address;
-	uint64_t self, samples; /* self: period; samples: in units of the profile */
-};
-
-struct stacks {
-	struct stack *stack;
-	size_t nr, capacity;
-	struct perch__hash_table table; /* (context, parent, address) -> stack[] */
-};
-/* Makes space for more stacks. Returns 0 or -ENOMEM. */
-int perch__stacks_reserve(struct stacks *stacks, size_t more);
-/* Counts the samples. There must be space for a stack for each key of the batch. */
-void perch__stacks_add(struct stacks *stacks, struct last_stack *last, const struct batch *batch);
+/* Counts the samples in a tree of addresses. There must be space for a node for each key of the
+ * batch. */
+void perch__stacks_add(struct tree *stacks, struct last_stack *last, const struct batch *batch);
 /* Adds the stacks with samples, and their parents, to empty ones, with new numbers of addresses and
  * contexts. Returns 0 or -ENOMEM. */
-int perch__stacks_copy(struct stacks *to, const struct stacks *from,
-		       const struct address_id *address, const struct context_id *context);
-void perch__stacks_clear(struct stacks *stacks);
-int perch__stacks_detach(struct stacks *stacks);
+int perch__stacks_copy(struct tree *to, const struct tree *from, const struct address_id *address,
+		       const struct context_id *context);
 
 /* ---- columns ---- */
 
@@ -208,13 +194,6 @@ struct flat {
 	struct count *other;
 };
 
-/* The nodes of a row, as linked lists. */
-struct row_lists {
-	struct node_id outermost; /* nodes that have no other node of the row above them */
-	struct node_id hit;	  /* nodes with samples of their own, the last visit first */
-	uint32_t nr_hits;
-	bool recursive; /* a node of the row has another one above it */
-};
 /* row.numbers[]: in perch_profile.contexts and frame[]; all frames of a row have the same values */
 enum { ROW_CONTEXT, ROW_FRAME };
 
@@ -227,9 +206,7 @@ struct latency {
 	struct context_id *context;
 	uint32_t *parallelism;
 	struct tuples merged; /* contexts */
-	struct node_latency {
-		uint64_t self, total;
-	} * node; /* of the folded tree */
+	uint64_t *self;		/* by number of the count in the tree */
 	size_t capacity;
 	struct perch_row_latency *row; /* by the index of the row */
 };
@@ -290,8 +267,9 @@ struct perch_profile {
 	/* NULL: none. It has addresses, flat, stacks and last_stack[].number for itself, except
 	 * between perch__samples_count() and the next sample. */
 	struct perch__batch_thread *count_thread;
-	struct stacks stacks; /* empty after perch_profile_finish() */
-	struct tree tree;     /* of frames */
+	struct tree stacks;   /* of addresses; empty after perch_profile_finish() */
+	struct tree tree;     /* of frames, only while that is at work */
+	struct forest forest; /* made of it */
 	uint64_t names_seed;  /* of hashes that stand for names */
 	struct key_set frames;
 	struct perch_frame *frame;
@@ -310,13 +288,10 @@ struct perch_profile {
 	} * position; /* by frame, with lines */
 	size_t nr_rows;
 	struct perch_row *row;		     /* those of an event are together, in any order */
-	struct row_lists *lists;	     /* by the index of the row */
+	struct row_nodes row_nodes;	     /* by the index of the row; empty until call graphs */
 	enum perch_call_graph_key graph_key; /* of the options */
 	bool graph_samples, full_paths;
 	bool nanoseconds;	 /* in the column time */
-	uint64_t *samples_below; /* by node: its samples, and those of its children */
-	struct node_id *root;	 /* of the tree, in the order of visits */
-	size_t nr_roots, roots_capacity;
 	uint32_t *group_of; /* by frame: scratch of perch_profile_call_graph(), 0 between calls */
 	struct profile_event {
 		struct perch_profile_total total; /* without all_* */
@@ -343,8 +318,8 @@ int perch__named_value(struct perch_profile *profile, const struct perch_thread 
 /*
  * The members with memory of their own. perch_profile_free() and perch_profile_snapshot() both use
  * this list. PART(member, clear, detach): functions of struct perch_profile's member, see
- * numbered.h; ARRAY(member, its number of items). Others are tree, latency, batch and count_thread,
- * which a snapshot does not have, and addresses, which it shares.
+ * numbered.h; ARRAY(member, its number of items). Others are tree, forest, row_nodes, latency,
+ * batch and count_thread, which a snapshot does not have, and addresses, which it shares.
  */
 #define PERCH__PROFILE_MEMBERS(PART, ARRAY)                                  \
 	PART(contexts, perch__tuples_clear, perch__tuples_detach)            \
@@ -357,7 +332,7 @@ int perch__named_value(struct perch_profile *profile, const struct perch_thread 
 	PART(parent, perch__matcher_clear, perch__matcher_detach)            \
 	PART(ignored, perch__matcher_clear, perch__matcher_detach)           \
 	PART(named, perch__named_threads_clear, perch__named_threads_detach) \
-	PART(stacks, perch__stacks_clear, perch__stacks_detach)              \
+	PART(stacks, perch__tree_clear, perch__tree_detach)                  \
 	PART(flat, perch__flat_free, perch__flat_detach)                     \
 	PART(frames, perch__key_set_clear, perch__key_set_detach)            \
 	PART(functions, perch__key_set_clear, perch__key_set_detach)         \
@@ -368,9 +343,6 @@ int perch__named_value(struct perch_profile *profile, const struct perch_thread 
 	ARRAY(frame, frames.nr)                                              \
 	ARRAY(position, frames.nr)                                           \
 	ARRAY(row, nr_rows)                                                  \
-	ARRAY(lists, nr_rows)                                                \
-	ARRAY(samples_below, tree.nr)                                        \
-	ARRAY(root, nr_roots)                                                \
 	ARRAY(group_of, frames.nr)
 
 /* The parts of perch_profile_finish(), and the shares of its time that they take about. */
@@ -494,11 +466,11 @@ static inline struct context_id perch__latency_context(const struct perch_profil
 {
 	return profile->latency.word ? profile->latency.context[context.nr] : context;
 }
-/* Adds the latency of samples to a node. context: theirs. Returns 0 or -ENOMEM. */
-int perch__latency_add(struct perch_profile *profile, struct node_id node,
-		       struct context_id context, uint64_t period);
-/* After the tree is linked: contexts are those of its nodes. Returns 0 or -ENOMEM. */
-int perch__latency_finish(struct perch_profile *profile);
+/* Adds samples to a node of the tree, with their latency. context: theirs. Returns 0 or -ENOMEM. */
+int perch__count_samples(struct perch_profile *profile, struct node_id node,
+			 struct context_id context, uint64_t period, uint64_t samples);
+/* After the tree is complete: contexts are those of its nodes. */
+void perch__latency_finish(struct perch_profile *profile);
 /* After perch__rows_fill(): makes the latencies of rows. Returns 0 or -ENOMEM. */
 int perch__latency_of_rows(struct perch_profile *profile);
 /* Counts a sample that is left out, and returns the sum of all. */
@@ -517,7 +489,7 @@ void perch__sort_by_numbers(struct sort_item *items, size_t nr, struct sort_item
 
 /* ---- rows.c ---- */
 
-/* Finds the row of each node of the folded tree, and adds up self and children of rows. */
+/* Finds the row of each node of the forest, and adds up self and children of rows. */
 int perch__rows_fill(struct perch_profile *profile);
 
 #endif

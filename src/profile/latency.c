@@ -63,73 +63,74 @@ int perch__latency_start(struct perch_profile *profile)
 	return merge_contexts(profile);
 }
 
-int perch__latency_add(struct perch_profile *profile, struct node_id node,
-		       struct context_id context, uint64_t period)
+/* Adds the latency of samples to a count of the tree. Returns 0 or -ENOMEM. */
+static int add_latency(struct perch_profile *profile, uint32_t count, struct context_id context,
+		       uint64_t period)
 {
 	struct latency *latency = &profile->latency;
 	uint64_t part = divide_period(latency, period, latency->parallelism[context.nr]);
 
-	if (PERCH__ARRAY_RESERVE_ZEROED(latency->node, latency->capacity, (size_t)node.nr + 1))
+	if (PERCH__ARRAY_RESERVE_ZEROED(latency->self, latency->capacity, (size_t)count + 1))
 		return -ENOMEM;
-	latency->node[node.nr].self += part;
+	latency->self[count] += part;
 	profile->event[perch__context_event(profile, context)].total.latency += part;
 	return 0;
 }
 
-int perch__latency_finish(struct perch_profile *profile)
+int perch__count_samples(struct perch_profile *profile, struct node_id node,
+			 struct context_id context, uint64_t period, uint64_t samples)
 {
-	struct latency *latency = &profile->latency;
-	size_t nr = profile->tree.nr;
+	uint32_t count = perch__tree_count(&profile->tree, node, period, samples);
 
-	if (!latency->word)
-		return 0;
-	/* nodes of callers may have none of their own */
-	if (PERCH__ARRAY_RESERVE_ZEROED(latency->node, latency->capacity, nr + 1))
+	if (count == NO_NUMBER)
 		return -ENOMEM;
-	for (size_t i = nr; i-- > 0;) {
-		struct node_id parent = profile->tree.node[i].parent;
-
-		latency->node[i].total += latency->node[i].self;
-		if (parent.nr != NO_NUMBER)
-			latency->node[parent.nr].total += latency->node[i].total;
-	}
-	perch__tuples_clear(&profile->contexts);
-	profile->contexts = latency->merged;
-	latency->merged = (struct tuples){ 0 };
-	return 0;
+	return profile->latency.word ? add_latency(profile, count, context, period) : 0;
 }
 
-/* Frees what rows are made from. */
-static void clear_nodes(struct latency *latency)
+/* Frees what the forest is made from. */
+static void clear_counts(struct latency *latency)
 {
 	free(latency->context);
 	free(latency->parallelism);
-	free(latency->node);
+	free(latency->self);
 	latency->context = NULL;
 	latency->parallelism = NULL;
-	latency->node = NULL;
+	latency->self = NULL;
 	latency->capacity = 0;
+}
+
+void perch__latency_finish(struct perch_profile *profile)
+{
+	struct latency *latency = &profile->latency;
+
+	if (!latency->word)
+		return;
+	clear_counts(latency);
+	perch__tuples_clear(&profile->contexts);
+	profile->contexts = latency->merged;
+	latency->merged = (struct tuples){ 0 };
 }
 
 int perch__latency_of_rows(struct perch_profile *profile)
 {
 	struct latency *latency = &profile->latency;
-	const struct node *node = profile->tree.node;
+	const struct forest *forest = &profile->forest;
 
 	if (!latency->word)
 		return 0;
 	latency->row = calloc(profile->nr_rows + 1, sizeof(*latency->row));
 	if (!latency->row)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->tree.nr; i++)
-		latency->row[node[i].row].self += latency->node[i].self;
-	for (size_t i = 0; i < profile->nr_rows; i++)
-		for (struct node_id at = profile->lists[i].outermost; at.nr != NO_NUMBER;
-		     at = node[at.nr].next_outermost)
-			latency->row[i].children += latency->node[at.nr].total;
+	for (uint32_t i = 0; i < forest->nr && forest->latency; i++) {
+		struct perch_row_latency *row = &latency->row[forest->node[i].row];
+		struct node_id at = { i };
+
+		row->self += perch__forest_self(forest, forest->latency, at);
+		if (forest->node[i].outermost)
+			row->children += perch__forest_total(forest, forest->latency, at);
+	}
 	for (size_t i = 0; i < profile->nr_rows; i++)
 		profile->row[i].latency = &latency->row[profile->row[i].index];
-	clear_nodes(latency);
 	return 0;
 }
 
@@ -150,7 +151,7 @@ uint64_t perch__latency_skipped(const struct perch_profile *profile, unsigned ev
 
 void perch__latency_clear(struct perch_profile *profile)
 {
-	clear_nodes(&profile->latency);
+	clear_counts(&profile->latency);
 	free(profile->latency.row);
 	perch__tuples_clear(&profile->latency.merged);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets whose items are numbered in the order they are added, and the tree of stacks, whose nodes
- * are. */
+/* Sets whose items are numbered in the order they are added. */
 #ifndef PERCH_PROFILE_NUMBERED_H
 #define PERCH_PROFILE_NUMBERED_H
 
@@ -75,9 +74,8 @@ uint32_t perch__texts_add(struct texts *texts, const char *text);
 void perch__texts_clear(struct texts *texts);
 int perch__texts_detach(struct texts *texts);
 
-/* ---- tree.c: the tree of stacks ---- */
+/* ---- numbers of one kind each: the compiler does not let one be mistaken for another ---- */
 
-/* Numbers of one kind each: the compiler does not let one be mistaken for another. */
 struct context_id {
 	uint32_t nr; /* in perch_profile.contexts */
 };
@@ -88,54 +86,5 @@ struct frame_id {
 	uint32_t nr; /* in perch_profile.frame[] */
 };
 #define NO_FRAME ((struct frame_id){ NO_NUMBER })
-struct node_id {
-	uint32_t nr; /* in tree.node[] */
-};
-
-/* A node is a stack: its innermost frame, and the parent node for the other frames. Parents have
- * lower numbers than their children. */
-struct node {
-	struct node_id parent;	   /* NO_NODE: this is the outermost frame */
-	struct context_id context; /* values that all frames share */
-	struct frame_id frame;
-	struct node_id first_child, next; /* NO_NODE: none */
-	union {
-		uint32_t nr_children; /* until rows are made */
-		uint32_t visit;	      /* from then on: its place in a walk in depth first */
-	};
-	struct node_id next_outermost, next_hit; /* lists of struct row_lists */
-	union {
-		uint32_t height;    /* until then: frames of the deepest stack inwards */
-		uint32_t visit_end; /* from then on: the visit after those of nodes below it */
-	};
-	uint32_t row;
-	uint64_t self, samples, total; /* self, total: period */
-};
-#define NO_NODE ((struct node_id){ NO_NUMBER })
-
-struct tree {
-	struct node *node;
-	size_t nr, capacity;
-	/* (context, parent, frame) -> node[]: roots, and the children of nodes with many */
-	struct perch__hash_table children;
-};
-/* Makes space for the nodes of an empty tree. Without memory it is made when nodes are added. */
-void perch__tree_reserve(struct tree *tree, size_t nr);
-/*
- * Returns the child of a node for a frame, or the root of a context if parent is NO_NODE. Adds it
- * if it is new. Returns NO_NODE if out of memory.
- */
-struct node_id perch__tree_child(struct tree *tree, struct context_id context,
-				 struct node_id parent, struct frame_id frame);
-/* Adds a child, or a root, that no call adds a second time, and that perch__tree_child() is not
- * asked for. It needs no lookup. Returns NO_NODE if out of memory. */
-struct node_id perch__tree_add(struct tree *tree, struct context_id context, struct node_id parent,
-			       struct frame_id frame);
-/* Loads memory that finding this child will need into the CPU's cache. */
-void perch__tree_prefetch_child(const struct tree *tree, struct context_id context,
-				struct node_id parent, struct frame_id frame);
-/* Computes total and height of every node. */
-void perch__tree_link(struct tree *tree);
-void perch__tree_clear(struct tree *tree);
 
 #endif

@@ -77,7 +77,7 @@ static void abandon_counts(struct perch_profile *profile)
 {
 	profile->addresses = NULL;
 	profile->flat = NULL;
-	profile->stacks = (struct stacks){ 0 };
+	profile->stacks = (struct tree){ 0 };
 }
 
 #define CLEAR_PART(member, clear, detach) clear(&profile->member);
@@ -94,6 +94,8 @@ void perch_profile_free(struct perch_profile *profile)
 		perch_addresses_free(profile->addresses);
 	PERCH__PROFILE_MEMBERS(CLEAR_PART, FREE_ARRAY)
 	perch__tree_clear(&profile->tree);
+	perch__forest_clear(&profile->forest);
+	perch__row_nodes_clear(&profile->row_nodes);
 	perch__latency_clear(profile);
 	free(profile->batch);
 	free(profile);
@@ -247,57 +249,77 @@ int perch_profile_skip(struct perch_profile *profile, const struct perch_record 
 	return 0;
 }
 
-/*
- * Returns by node whether its address is a return address: code of the same kind was called from
- * there, and no sample was taken there. Returns NULL if out of memory.
- */
-static bool *find_callers(const struct perch_profile *profile, const struct brief *brief)
-{
-	size_t nr = profile->stacks.nr;
-	bool *callers = calloc(nr ? nr : 1, sizeof(*callers));
-
-	for (size_t i = 0; callers && !profile->exact_chains && i < nr; i++) {
-		const struct stack *stack = &profile->stacks.stack[i], *parent;
-		char mode = brief[stack->address.nr].cpumode_char;
-		unsigned event = perch__context_event(profile, stack->context);
-
-		if (stack->parent == NO_NUMBER ||
-		    (profile->event[event].has_calls && perch__is_user_mode(mode)))
-			continue;
-		parent = &profile->stacks.stack[stack->parent];
-		if (!parent->samples && mode == brief[parent->address.nr].cpumode_char)
-			callers[stack->parent] = true;
-	}
-	return callers;
-}
-
 /* The tree of addresses while it becomes the tree of frames. */
 struct stack_folding {
 	struct perch_profile *profile;
 	struct frame_lists *lists;
-	size_t nr;	      /* stacks */
-	bool *callers;	      /* by stack: see find_callers(). NULL: no functions are shown */
 	struct node_id *node; /* by stack: that of its innermost function */
-	bool *lone;	      /* by stack: its node is of no other stack */
-	bool may_merge;	      /* stacks may be equal */
+	struct stack_flags {
+		bool calls : 1;	 /* callers in user space have the addresses of their calls */
+		bool chains : 1; /* samples of the event have call chains */
+		/* its address is a return address: code of the same kind was called from there, and
+		 * no sample was taken there. False if no functions are shown. */
+		bool caller : 1;
+		bool lone : 1; /* its node is of no other stack */
+	} * flags;	       /* by stack */
+	bool shows_functions;
+	bool may_merge; /* stacks may be equal */
 };
+
+/* Finds out what events and callers the stacks have. */
+static void set_flags(const struct stack_folding *folding)
+{
+	const struct perch_profile *profile = folding->profile;
+	const struct tree *stacks = &profile->stacks;
+	const struct brief *brief = folding->lists->brief;
+
+	for (size_t i = 0; i < stacks->nr; i++) {
+		const struct node *stack = &stacks->node[i], *parent;
+		struct stack_flags *flags = &folding->flags[i];
+		char mode = brief[stack->key].cpumode_char;
+
+		if (perch__is_root(stack->above)) {
+			struct context_id context = perch__root_context(stack->above);
+			unsigned event = perch__context_event(profile, context);
+
+			flags->calls = profile->event[event].has_calls;
+			flags->chains = profile->event[event].has_chains;
+			continue;
+		}
+		flags->calls = folding->flags[stack->above.nr].calls;
+		flags->chains = folding->flags[stack->above.nr].chains;
+		if (profile->exact_chains || (flags->calls && perch__is_user_mode(mode)))
+			continue;
+		parent = &stacks->node[stack->above.nr];
+		if (!perch__tree_samples(stacks, parent) && mode == brief[parent->key].cpumode_char)
+			folding->flags[stack->above.nr].caller = folding->shows_functions;
+	}
+}
 
 /* Adds the nodes of the functions that are inlined at an address, below the node of the function
  * around them. Returns the innermost one, or NO_NODE if out of memory. */
-static struct node_id fold_inlined(struct stack_folding *folding, const struct stack *stack,
+static struct node_id fold_inlined(struct stack_folding *folding, const struct node *stack,
 				   bool is_caller, struct node_id at)
 {
 	struct frame_lists *lists = folding->lists;
-	const struct inlined *inlined =
-		perch__frames_inlined(folding->profile, lists, stack->address, is_caller);
-	struct context_id context = perch__latency_context(folding->profile, stack->context);
+	const struct inlined *inlined = perch__frames_inlined(
+		folding->profile, lists, (struct address_id){ stack->key }, is_caller);
 
 	if (!inlined)
 		return NO_NODE;
 	for (uint32_t i = inlined->nr; i-- > 0 && at.nr != NO_NUMBER;)
-		at = perch__tree_child(&folding->profile->tree, context, at,
-				       lists->inlined_frame[inlined->first + i]);
+		at = perch__tree_child(&folding->profile->tree, perch__below_node(at),
+				       lists->inlined_frame[inlined->first + i].nr);
 	return at;
+}
+
+/* What is above the node of a stack whose parent is folded. */
+static inline struct above fold_above(const struct stack_folding *folding, const struct node *stack)
+{
+	return perch__is_root(stack->above)
+		       ? perch__root_of(perch__latency_context(folding->profile,
+							       perch__root_context(stack->above)))
+		       : perch__below_node(folding->node[stack->above.nr]);
 }
 
 #define AHEAD 16
@@ -307,32 +329,29 @@ static void prefetch_fold(const struct stack_folding *folding, size_t i)
 {
 	const struct perch_profile *profile = folding->profile;
 	const struct frame_lists *lists = folding->lists;
-	const struct stack *stack = profile->stacks.stack + i;
-	const struct node_id *node = folding->node;
-	size_t nr = folding->nr;
+	const struct node *stack = profile->stacks.node + i, *next = stack + AHEAD / 2;
+	size_t nr = profile->stacks.nr;
 
 	if (i + 2 * AHEAD < nr) {
-		__builtin_prefetch(&lists->frame[stack[2 * AHEAD].address.nr]);
-		__builtin_prefetch(&lists->brief[stack[2 * AHEAD].address.nr]);
+		__builtin_prefetch(&lists->frame[stack[2 * AHEAD].key]);
+		__builtin_prefetch(&lists->brief[stack[2 * AHEAD].key]);
 	}
-	if (folding->callers && i + AHEAD < nr &&
-	    lists->brief[stack[AHEAD].address.nr].has_debug_info)
+	if (i + AHEAD >= nr)
+		return;
+	if (folding->shows_functions && lists->brief[stack[AHEAD].key].has_debug_info)
 		__builtin_prefetch(
-			&lists->inlined[folding->callers[i + AHEAD]][stack[AHEAD].address.nr], 1);
-	if (i + AHEAD < nr && stack[AHEAD].parent < i)
-		__builtin_prefetch(&profile->tree.node[node[stack[AHEAD].parent].nr], 1);
-	if (i + AHEAD / 2 < nr && !lists->brief[stack[AHEAD / 2].address.nr].is_alone &&
-	    (stack[AHEAD / 2].parent == NO_NUMBER || stack[AHEAD / 2].parent < i))
-		perch__tree_prefetch_child(
-			&profile->tree, perch__latency_context(profile, stack[AHEAD / 2].context),
-			stack[AHEAD / 2].parent == NO_NUMBER ? NO_NODE
-							     : node[stack[AHEAD / 2].parent],
-			lists->frame[stack[AHEAD / 2].address.nr]);
+			&lists->inlined[folding->flags[i + AHEAD].caller][stack[AHEAD].key], 1);
+	if (stack[AHEAD].above.nr < i)
+		__builtin_prefetch(&profile->tree.node[folding->node[stack[AHEAD].above.nr].nr], 1);
+	if (!lists->brief[next->key].is_alone &&
+	    (perch__is_root(next->above) || next->above.nr < i))
+		perch__tree_prefetch(&profile->tree, fold_above(folding, next),
+				     lists->frame[next->key].nr);
 }
 
 /* The stacks before a number are not needed any more: their memory is released in parts, while the
  * tree grows. */
-static void release_stacks(struct stack *stacks, size_t before)
+static void release_stacks(struct node *stacks, size_t before)
 {
 	enum { PART = 1 << 16 };
 
@@ -340,44 +359,63 @@ static void release_stacks(struct stack *stacks, size_t before)
 		perch__release_pages(&stacks[before - PART], PART * sizeof(*stacks));
 }
 
+/* The frame of a stack's address. NO_FRAME if out of memory. */
+static struct frame_id frame_of(struct stack_folding *folding, size_t i)
+{
+	struct perch_profile *profile = folding->profile;
+	struct address_id address = { profile->stacks.node[i].key };
+
+	return folding->flags[i].caller && (profile->with_lines ||
+					    folding->lists->brief[address.nr].caller != CALLER_SAME)
+		       ? perch__frames_of_caller(profile, folding->lists, address)
+		       : folding->lists->frame[address.nr];
+}
+
+/* Adds the samples of a stack to its node. Returns 0 or -ENOMEM. */
+static int fold_samples(struct perch_profile *profile, const struct node *stack,
+			struct node_id node)
+{
+	const struct tree *stacks = &profile->stacks;
+	const struct node_count *count = &stacks->count[stack->count];
+	struct above above = stack->above;
+
+	/* for latencies; the stacks above it are not released then */
+	while (profile->latency.word && !perch__is_root(above))
+		above = stacks->node[above.nr].above;
+	return perch__count_samples(profile, node, perch__root_context(above), count->period,
+				    count->samples);
+}
+
 /* Folds a stack, whose parent is folded. Returns 0 or -ENOMEM. */
 static int fold_stack(struct stack_folding *folding, size_t i)
 {
 	struct perch_profile *profile = folding->profile;
-	const struct stack *stack = &profile->stacks.stack[i];
-	const struct brief *brief = &folding->lists->brief[stack->address.nr];
-	bool is_root = stack->parent == NO_NUMBER,
-	     is_caller = folding->callers && folding->callers[i];
-	struct node_id parent = is_root ? NO_NODE : folding->node[stack->parent], node;
-	struct frame_id frame;
-	struct context_id context = perch__latency_context(profile, stack->context);
-	unsigned event = perch__context_event(profile, stack->context);
+	const struct node *stack = &profile->stacks.node[i];
+	const struct brief *brief = &folding->lists->brief[stack->key];
+	struct stack_flags *flags = &folding->flags[i];
+	struct above above = fold_above(folding, stack);
+	struct frame_id frame = frame_of(folding, i);
+	struct node_id node;
 
-	frame = is_caller && (profile->with_lines || brief->caller != CALLER_SAME)
-			? perch__frames_of_caller(profile, folding->lists, stack->address)
-			: folding->lists->frame[stack->address.nr];
 	if (frame.nr == NO_NUMBER)
 		return -ENOMEM;
-	folding->lone[i] = brief->is_alone &&
-			   frame.nr == folding->lists->frame[stack->address.nr].nr &&
-			   !folding->may_merge && (is_root || folding->lone[stack->parent]);
-	node = folding->lone[i] ? perch__tree_add(&profile->tree, context, parent, frame)
-				: perch__tree_child(&profile->tree, context, parent, frame);
-	if (folding->callers && brief->has_debug_info && profile->event[event].has_chains &&
+	flags->lone = brief->is_alone && frame.nr == folding->lists->frame[stack->key].nr &&
+		      !folding->may_merge &&
+		      (perch__is_root(stack->above) || folding->flags[stack->above.nr].lone);
+	node = flags->lone ? perch__tree_add(&profile->tree, above, frame.nr)
+			   : perch__tree_child(&profile->tree, above, frame.nr);
+	if (folding->shows_functions && brief->has_debug_info && flags->chains &&
 	    node.nr != NO_NUMBER) {
-		struct node_id innermost = fold_inlined(folding, stack, is_caller, node);
+		struct node_id innermost = fold_inlined(folding, stack, flags->caller, node);
 
-		folding->lone[i] &= innermost.nr == node.nr;
+		flags->lone &= innermost.nr == node.nr;
 		node = innermost;
 	}
 	folding->node[i] = node;
 	if (node.nr == NO_NUMBER)
 		return -ENOMEM;
-	profile->tree.node[node.nr].self += stack->self;
-	profile->tree.node[node.nr].samples += stack->samples;
-	return profile->latency.word && stack->samples
-		       ? perch__latency_add(profile, node, stack->context, stack->self)
-		       : 0;
+	return perch__tree_samples(&profile->stacks, stack) ? fold_samples(profile, stack, node)
+							    : 0;
 }
 
 /* Folds the tree of addresses into the tree of frames. */
@@ -387,31 +425,27 @@ static int fold(struct perch_profile *profile, struct frame_lists *lists)
 	struct stack_folding folding = {
 		.profile = profile,
 		.lists = lists,
-		.nr = nr,
 		.node = calloc(nr + 1, sizeof(*folding.node)),
-		.lone = calloc(nr + 1, sizeof(*folding.lone)),
+		.flags = calloc(nr + 1, sizeof(*folding.flags)),
+		.shows_functions = profile->with_functions || profile->inlined,
 		.may_merge = perch__contexts_have_addresses(profile) || profile->latency.hidden,
 	};
-	int rc = folding.node && folding.lone ? perch__frames_describe(profile, lists) : -ENOMEM;
+	int rc = folding.node && folding.flags ? perch__frames_describe(profile, lists) : -ENOMEM;
 
-	if (!rc && (profile->with_functions || profile->inlined)) {
-		folding.callers = find_callers(profile, lists->brief);
-		rc = folding.callers ? 0 : -ENOMEM;
-	}
-	perch__tree_reserve(&profile->tree, nr);
+	if (!rc)
+		set_flags(&folding);
+	perch__tree_expect(&profile->tree, nr);
 	for (size_t i = 0; i < nr && !rc; i++) {
 		rc = perch__profile_progress(profile, WORK_FOLD, i, nr);
 		if (rc)
 			break;
-		release_stacks(profile->stacks.stack, i);
+		if (!profile->latency.word)
+			release_stacks(profile->stacks.node, i);
 		prefetch_fold(&folding, i);
 		rc = fold_stack(&folding, i);
 	}
 	free(folding.node);
-	free(folding.lone);
-	free(folding.callers);
-	if (!rc)
-		perch__tree_link(&profile->tree);
+	free(folding.flags);
 	return rc;
 }
 
@@ -424,7 +458,7 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	perch__batch_thread_free(profile->count_thread);
 	profile->count_thread = NULL;
 	/* what follows uses numbers only */
-	perch__hash_clear(&profile->stacks.table);
+	perch__hash_clear(&profile->stacks.children);
 	if (!profile->shares_addresses)
 		perch__key_set_end(&profile->addresses->keys);
 	if (!rc)
@@ -435,13 +469,11 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 		rc = perch__latency_start(profile);
 	if (!rc)
 		rc = profile->flat ? perch__flat_fold(profile, &lists) : fold(profile, &lists);
-	if (!rc)
-		rc = perch__latency_finish(profile);
 	perch__frames_clear(&lists);
 	free(profile->batch);
 	profile->batch = NULL;
 	/* the addresses are not needed any more */
-	perch__stacks_clear(&profile->stacks);
+	perch__tree_clear(&profile->stacks);
 	perch__flat_free(&profile->flat);
 	if (!profile->shares_addresses)
 		perch_addresses_free(profile->addresses);
@@ -449,9 +481,12 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	/* neither are the keys of what is complete now */
 	perch__key_set_end(&profile->frames);
 	perch__key_set_end(&profile->functions);
-	perch__hash_clear(&profile->tree.children);
 	if (!rc)
+		rc = perch__forest_make(&profile->forest, &profile->tree, profile->latency.self);
+	if (!rc) {
+		perch__latency_finish(profile);
 		rc = perch__rows_fill(profile);
+	}
 	if (!rc)
 		rc = perch__latency_of_rows(profile);
 	if (rc == -ECANCELED)

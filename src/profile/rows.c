@@ -2,19 +2,19 @@
 /* The rows of a report: one per combination of values, with self and children. */
 #include "internal.h"
 
-/* A depth-first walk through the tree, outermost frames first. */
-struct row_step {
-	struct node_id node;
-	uint32_t row;
-	bool expanded; /* the node's children are on the stack, or done */
+/* The nodes above the current one of a walk, and itself. */
+struct open_node {
+	uint32_t row, end;
+	size_t deepest; /* nodes on the way to the deepest one below */
 };
 
 struct row_walk {
 	struct perch_profile *profile;
-	struct row_step *step; /* a stack */
+	struct context_id context; /* of the current root */
+	struct open_node *open;	   /* a stack */
 	size_t nr, capacity;
-	uint32_t *open; /* by row: how many nodes of the row are on the way to the current node */
-	size_t open_capacity;
+	uint32_t *nr_open; /* by row: how many nodes of the row are open */
+	size_t nr_open_capacity;
 	/* by frame: a number that is equal for equal values in all columns of scope FRAME. NULL:
 	 * the frame itself, or 0 without such columns. */
 	uint32_t *values_of;
@@ -26,95 +26,70 @@ struct row_walk {
 	} (*cached_row)[2];
 	struct key_set keys; /* (context, number of values) -> other[] */
 	uint32_t *other;     /* rows of other contexts */
-	size_t nr_rows, row_capacity, lists_capacity;
-	size_t nr_nodes; /* that were visited */
+	size_t nr_rows, row_capacity;
 };
 enum { FIRST, LAST };
 
 /* Returns a number that is equal for the nodes of one context and one row. */
-static inline uint32_t values_of(const struct row_walk *walk, const struct node *node)
+static inline uint32_t values_of(const struct row_walk *walk, struct frame_id frame)
 {
 	if (walk->values_of)
-		return walk->values_of[node->frame.nr];
-	return walk->profile->nr_frame_columns ? node->frame.nr : 0;
+		return walk->values_of[frame.nr];
+	return walk->profile->nr_frame_columns ? frame.nr : 0;
 }
 
 /* Returns the number of a new row, or NO_NUMBER if out of memory. */
-static uint32_t add_row(struct row_walk *walk, const struct node *node)
+static uint32_t add_row(struct row_walk *walk, struct frame_id frame)
 {
 	struct perch_profile *profile = walk->profile;
 	size_t at = walk->nr_rows;
 
 	if (at >= PERCH__HASH_MAX ||
 	    PERCH__ARRAY_RESERVE(profile->row, walk->row_capacity, at + 1) ||
-	    PERCH__ARRAY_RESERVE(profile->lists, walk->lists_capacity, at + 1))
+	    PERCH__ARRAY_RESERVE_ZEROED(walk->nr_open, walk->nr_open_capacity, at + 1))
 		return NO_NUMBER;
-	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE, 0, false };
 	profile->row[at] = (struct perch_row){
 		.index = (uint32_t)at,
-		.event = perch__context_event(profile, node->context),
-		.numbers = { [ROW_CONTEXT] = node->context.nr, [ROW_FRAME] = node->frame.nr },
+		.event = perch__context_event(profile, walk->context),
+		.numbers = { [ROW_CONTEXT] = walk->context.nr, [ROW_FRAME] = frame.nr },
 	};
 	if (profile->nr_frame_columns)
-		profile->row[at].frame = profile->frame[node->frame.nr];
+		profile->row[at].frame = profile->frame[frame.nr];
 	return (uint32_t)walk->nr_rows++;
 }
 
 /* Returns the row of a node whose values have a row in another context, too. Adds the row if it is
  * new. Returns NO_NUMBER if out of memory. */
-static uint32_t find_other(struct row_walk *walk, const struct node *node, uint32_t values)
+static uint32_t find_other(struct row_walk *walk, struct frame_id frame, uint32_t values)
 {
 	bool is_new;
-	uint32_t at = perch__key_set_add(&walk->keys, node->context.nr, values, &is_new);
+	uint32_t at = perch__key_set_add(&walk->keys, walk->context.nr, values, &is_new);
 
 	if (at == NO_NUMBER || !is_new)
 		return at == NO_NUMBER ? at : walk->other[at];
 	if (PERCH__ARRAY_RESERVE_BY_NR(walk->other, at, 1))
 		return NO_NUMBER;
-	walk->other[at] = add_row(walk, node);
+	walk->other[at] = add_row(walk, frame);
 	return walk->other[at];
 }
 
 /* Returns the row number of a node. Adds the row if it is new. Returns NO_NUMBER if out of memory.
  */
-static uint32_t get_row(struct row_walk *walk, const struct node *node)
+static uint32_t get_row(struct row_walk *walk, struct frame_id frame)
 {
-	uint32_t values = values_of(walk, node);
+	uint32_t values = values_of(walk, frame);
 	struct cached_row *cached = walk->cached_row[values];
 	uint32_t row;
 
-	if (cached[FIRST].row && cached[FIRST].context.nr == node->context.nr)
+	if (cached[FIRST].row && cached[FIRST].context.nr == walk->context.nr)
 		return cached[FIRST].row - 1;
-	if (cached[LAST].row && cached[LAST].context.nr == node->context.nr)
+	if (cached[LAST].row && cached[LAST].context.nr == walk->context.nr)
 		return cached[LAST].row - 1;
-	row = cached[FIRST].row ? find_other(walk, node, values) : add_row(walk, node);
+	row = cached[FIRST].row ? find_other(walk, frame, values) : add_row(walk, frame);
 	if (row != NO_NUMBER)
 		cached[cached[FIRST].row ? LAST : FIRST] =
-			(struct cached_row){ node->context, row + 1 };
+			(struct cached_row){ walk->context, row + 1 };
 	return row;
-}
-
-static int push_node(struct row_walk *walk, struct node_id node)
-{
-	struct row_step *step = PERCH__ARRAY_APPEND(walk->step, walk->nr, walk->capacity);
-
-	if (!step)
-		return -ENOMEM;
-	step->node = node;
-	return 0;
-}
-
-static int push_children(struct row_walk *walk, const struct node *node)
-{
-	for (struct node_id child = node->first_child; child.nr != NO_NUMBER;) {
-		const struct node *at = &walk->profile->tree.node[child.nr];
-
-		if (push_node(walk, child))
-			return -ENOMEM;
-		__builtin_prefetch(&walk->cached_row[values_of(walk, at)]);
-		child = at->next;
-	}
-	return 0;
 }
 
 /* Adds the period of samples to the sum of their mode. */
@@ -136,97 +111,99 @@ static void add_mode(struct perch_row *row, char cpumode_char, uint64_t self)
 	}
 }
 
+/* Ends what the node that is open at last has below it: its row becomes as high as the deepest
+ * stack. */
+static void close_node(struct row_walk *walk)
+{
+	const struct open_node *node = &walk->open[--walk->nr];
+	struct perch_row *row = &walk->profile->row[node->row];
+	uint32_t height = (uint32_t)(node->deepest - walk->nr);
+
+	walk->nr_open[node->row]--;
+	if (row->height < height)
+		row->height = height;
+	if (walk->nr && walk->open[walk->nr - 1].deepest < node->deepest)
+		walk->open[walk->nr - 1].deepest = node->deepest;
+}
+
 /*
  * Adds a node to its row. A function may occur twice in a stack: only its outermost node, which has
  * no other node of the row above it, adds to children.
  */
-static void add_to_row(struct row_walk *walk, struct node *node, struct node_id number)
+static void add_to_row(struct row_walk *walk, struct node_id at)
 {
-	struct row_lists *lists = &walk->profile->lists[node->row];
+	const struct forest *forest = &walk->profile->forest;
+	struct forest_node *node = &forest->node[at.nr];
 	struct perch_row *row = &walk->profile->row[node->row];
 
-	row->self += node->self;
-	row->samples += node->samples;
-	add_mode(row, walk->profile->frame[node->frame.nr].cpumode_char, node->self);
-	if (!walk->open[node->row]++) {
-		row->children += node->total;
-		node->next_outermost = lists->outermost;
-		lists->outermost = number;
-	} else {
-		lists->recursive = true;
+	if (perch__forest_is_hit(node)) {
+		uint64_t self = perch__forest_self(forest, forest->period, at);
+
+		row->self += self;
+		row->samples += perch__forest_self(forest, forest->samples, at);
+		add_mode(row, walk->profile->frame[node->frame.nr].cpumode_char, self);
 	}
-	if (node->samples) {
-		node->next_hit = lists->hit;
-		lists->hit = number;
-		lists->nr_hits++;
-	}
-	if (row->height < node->height)
-		row->height = node->height;
+	node->outermost = !walk->nr_open[node->row]++;
+	if (node->outermost)
+		row->children += perch__forest_total(forest, forest->period, at);
 }
 
-static int add_root(struct perch_profile *profile, struct node_id root)
+/* Adds a node of the forest; those before it have been added. Returns 0 or -ENOMEM. */
+static int add_node(struct row_walk *walk, struct node_id at)
 {
-	if (PERCH__ARRAY_RESERVE(profile->root, profile->roots_capacity, profile->nr_roots + 1))
+	struct forest_node *node = &walk->profile->forest.node[at.nr];
+	struct open_node *open;
+	uint32_t row;
+
+	while (walk->nr && walk->open[walk->nr - 1].end <= at.nr)
+		close_node(walk);
+	if (perch__is_root(node->above))
+		walk->context = perch__root_context(node->above);
+	row = get_row(walk, node->frame);
+	open = row != NO_NUMBER ? PERCH__ARRAY_APPEND(walk->open, walk->nr, walk->capacity) : NULL;
+	if (!open)
 		return -ENOMEM;
-	profile->root[profile->nr_roots++] = root;
+	*open = (struct open_node){ row, node->end, walk->nr };
+	node->row = row;
+	add_to_row(walk, at);
 	return 0;
 }
 
 #define AHEAD 16
 
-/* Loads the memory that a later root needs into the CPU's cache. */
-static void prefetch_root(const struct row_walk *walk, size_t number)
+/* Loads the memory that a later node needs into the CPU's cache. */
+static void prefetch_row(const struct row_walk *walk, size_t at)
 {
 	const struct perch_profile *profile = walk->profile;
-	const struct node *later = &profile->tree.node[number + AHEAD], *next = later - AHEAD / 2;
+	const struct forest_node *later = &profile->forest.node[at + AHEAD];
 	const struct cached_row *cached;
 
-	if (number + AHEAD >= profile->tree.nr)
+	if (at + AHEAD >= profile->forest.nr)
 		return;
-	if (later->parent.nr == NO_NUMBER) {
-		__builtin_prefetch(&walk->cached_row[values_of(walk, later)]);
-		if (later->first_child.nr != NO_NUMBER)
-			__builtin_prefetch(&profile->tree.node[later->first_child.nr]);
-	}
-	cached = next->parent.nr == NO_NUMBER ? walk->cached_row[values_of(walk, next)] : NULL;
-	if (!cached || !cached[FIRST].row)
+	__builtin_prefetch(&walk->cached_row[values_of(walk, later->frame)]);
+	cached = walk->cached_row[values_of(walk, (later - AHEAD / 2)->frame)];
+	if (!cached[FIRST].row)
 		return;
 	__builtin_prefetch(&profile->row[cached[FIRST].row - 1].self);
 	__builtin_prefetch(&profile->row[cached[FIRST].row - 1].height);
-	__builtin_prefetch(&profile->lists[cached[FIRST].row - 1]);
 }
 
-/* Adds all stacks of a root to their rows. */
-static int fill_from(struct row_walk *walk, struct node_id root)
+/* Adds all nodes to their rows. */
+static int add_nodes(struct row_walk *walk)
 {
-	if (push_node(walk, root) || add_root(walk->profile, root))
-		return -ENOMEM;
-	while (walk->nr) {
-		struct row_step *step = &walk->step[walk->nr - 1];
-		struct node *node = &walk->profile->tree.node[step->node.nr];
+	size_t nr = walk->profile->forest.nr;
+	int rc = 0;
 
-		if (step->expanded) {
-			walk->open[step->row]--;
-			node->visit_end = (uint32_t)walk->nr_nodes;
-			walk->nr--;
-			continue;
-		}
-		if (perch__profile_progress(walk->profile, WORK_ROWS, walk->nr_nodes++,
-					    walk->profile->tree.nr))
-			return -ECANCELED;
-		step->row = node->row = get_row(walk, node);
-		if (step->row == NO_NUMBER)
-			return -ENOMEM;
-		if (PERCH__ARRAY_RESERVE_ZEROED(walk->open, walk->open_capacity,
-						(size_t)step->row + 1))
-			return -ENOMEM;
-		add_to_row(walk, node, step->node);
-		node->visit = (uint32_t)walk->nr_nodes - 1;
-		step->expanded = true;
-		if (push_children(walk, node))
-			return -ENOMEM;
+	for (size_t i = 0; i < nr && !rc; i++) {
+		rc = perch__profile_progress(walk->profile, WORK_ROWS, i, nr);
+		if (rc)
+			break;
+		prefetch_row(walk, i);
+		rc = add_node(walk, (struct node_id){ (uint32_t)i });
 	}
-	return 0;
+	while (walk->nr)
+		close_node(walk);
+	return rc;
 }
 
 /* Finds the frames with equal values in the columns of scope FRAME. Equal frames have equal ones.
@@ -290,9 +267,7 @@ static void reserve_rows(struct row_walk *walk)
 	if (!profile->nr_frame_columns)
 		return;
 	profile->row = perch__large_alloc(nr * sizeof(*profile->row));
-	profile->lists = perch__large_alloc(nr * sizeof(*profile->lists));
 	walk->row_capacity = profile->row ? nr : 0;
-	walk->lists_capacity = profile->lists ? nr : 0;
 }
 
 /* Returns zeroed memory for nr items and one more, or NULL. */
@@ -304,22 +279,6 @@ static void *new_array(size_t nr, size_t size)
 	return array;
 }
 
-/* Adds up the samples of each node and of its children, for call graphs. */
-static int count_samples(struct perch_profile *profile)
-{
-	const struct node *node = profile->tree.node;
-
-	profile->samples_below = calloc(profile->tree.nr + 1, sizeof(*profile->samples_below));
-	if (!profile->samples_below)
-		return -ENOMEM;
-	for (size_t i = profile->tree.nr; i-- > 0;) {
-		profile->samples_below[i] += node[i].samples;
-		if (node[i].parent.nr != NO_NUMBER)
-			profile->samples_below[node[i].parent.nr] += profile->samples_below[i];
-	}
-	return 0;
-}
-
 int perch__rows_fill(struct perch_profile *profile)
 {
 	struct row_walk walk = { .profile = profile };
@@ -329,15 +288,10 @@ int perch__rows_fill(struct perch_profile *profile)
 	walk.cached_row = new_array(profile->frames.nr, sizeof(*walk.cached_row));
 	reserve_rows(&walk);
 	rc = profile->group_of && walk.cached_row ? number_values(&walk) : -ENOMEM;
-	if (!rc && profile->graph_samples)
-		rc = count_samples(profile);
-	for (size_t i = 0; i < profile->tree.nr && !rc; i++) {
-		prefetch_root(&walk, i);
-		if (profile->tree.node[i].parent.nr == NO_NUMBER)
-			rc = fill_from(&walk, (struct node_id){ i });
-	}
-	free(walk.step);
+	if (!rc)
+		rc = add_nodes(&walk);
 	free(walk.open);
+	free(walk.nr_open);
 	free(walk.cached_row);
 	free(walk.other);
 	perch__key_set_clear(&walk.keys);
