@@ -85,7 +85,9 @@ struct perch_encoder_event {
 
 /** A label: a text, or a number. */
 struct perch_encoder_label {
-	const char *key;  /**< must not be NULL */
+	/** "thread.name"; pprof has "thread_name": engines have no periods there. It must not be
+	 * NULL. */
+	const char *key;
 	const char *text; /**< NULL: number is the value */
 	int64_t number;	  /**< if text is NULL */
 	const char *unit; /**< of the number; NULL: none */

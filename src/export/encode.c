@@ -166,46 +166,59 @@ static int find_stack(struct encode *encode, uint32_t stack, uint32_t *number)
 
 /* ---- threads ---- */
 
-enum { COMM, PID, TID, CGROUP, NR_LABELS };
+/* The names of labels of a thread, by format. */
+static const char *const comm_key[] = { "comm", "thread.name" };
+static const char *const pid_key[] = { "pid", "process.pid" };
+static const char *const tid_key[] = { "tid", "thread.id" };
+static const char *const cgroup_key[] = { "cgroup", "process.linux.cgroup" };
 
-/* The names of labels. */
-static const char *const label_keys[NR_LABELS][2] = {
-	[COMM] = { [PERCH_ENCODER_PPROF] = "comm", [PERCH_ENCODER_OTLP] = "thread.name" },
-	[PID] = { [PERCH_ENCODER_PPROF] = "pid", [PERCH_ENCODER_OTLP] = "process.pid" },
-	[TID] = { [PERCH_ENCODER_PPROF] = "tid", [PERCH_ENCODER_OTLP] = "thread.id" },
-	[CGROUP] = { [PERCH_ENCODER_PPROF] = "cgroup",
-		     [PERCH_ENCODER_OTLP] = "process.linux.cgroup" },
+struct label_list {
+	struct perch_encoder_label label[10];
+	size_t nr;
 };
+
+static void append_text(struct label_list *list, const char *key, const char *text, bool resource)
+{
+	if (text && text[0])
+		list->label[list->nr++] = (struct perch_encoder_label){ .key = key,
+									.text = text,
+									.resource = resource };
+}
+
+static void append_number(struct label_list *list, const char *key, int64_t number)
+{
+	list->label[list->nr++] = (struct perch_encoder_label){ .key = key, .number = number };
+}
+
+static int add_labels(struct encode *encode, const struct thread_name *thread, uint32_t *labels)
+{
+	struct perch_cgroup_names names;
+	struct label_list list = { .nr = 0 };
+
+	append_text(&list, comm_key[encode->format], thread->comm, false);
+	if (perch__export_has_pids(encode->export))
+		append_number(&list, pid_key[encode->format], thread->pid);
+	if (perch__export_has_tids(encode->export))
+		append_number(&list, tid_key[encode->format], thread->tid);
+	if (thread->cgroup) {
+		perch_cgroup_names(thread->cgroup, &names);
+		append_text(&list, cgroup_key[encode->format], thread->cgroup, false);
+		append_text(&list, "container.id", names.container_id, true);
+		append_text(&list, "container.name", names.container_name, true);
+		append_text(&list, "container.runtime", names.runtime, true);
+		append_text(&list, "k8s.pod.uid", names.pod_uid, true);
+		append_text(&list, "systemd.unit", names.unit, true);
+		append_text(&list, "service.name", names.service, true);
+	}
+	return perch_encoder_add_labels(encode->encoder, list.label, list.nr, labels, encode->err);
+}
 
 static int find_labels(struct encode *encode, uint32_t index, uint32_t *labels)
 {
-	const struct perch_export *export = encode->export;
-	const struct thread_name *thread = &export->thread[index];
-	const struct {
-		bool is;
-		const char *text;
-		uint32_t number;
-	} values[NR_LABELS] = {
-		[COMM] = { true, thread->comm, 0 },
-		[PID] = { perch__export_has_pids(export), NULL, thread->pid },
-		[TID] = { perch__export_has_tids(export), NULL, thread->tid },
-		[CGROUP] = { thread->cgroup, thread->cgroup, 0 },
-	};
-	struct perch_encoder_label label[NR_LABELS];
-	size_t nr = 0;
-	int rc = 0;
+	uint32_t *cached = &encode->labels[index];
+	int rc = *cached ? 0 : add_labels(encode, &encode->export->thread[index], cached);
 
-	for (size_t i = 0; i < NR_LABELS; i++)
-		if (values[i].is)
-			label[nr++] = (struct perch_encoder_label){
-				.key = label_keys[i][encode->format],
-				.text = values[i].text,
-				.number = values[i].number,
-			};
-	if (!encode->labels[index])
-		rc = perch_encoder_add_labels(encode->encoder, label, nr, &encode->labels[index],
-					      encode->err);
-	*labels = encode->labels[index];
+	*labels = *cached;
 	return rc;
 }
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "encoder.h"
@@ -14,7 +15,8 @@ struct pprof {
 	struct perch_encoder *encoder;
 	struct encoder_output *output;
 	struct encoder_bytes bytes;
-	uint32_t *column; /* by event: the index of the value that was added; 0: none */
+	uint32_t *label_key; /* by number of a label: text */
+	uint32_t *column;    /* by event: the index of the value that was added; 0: none */
 	size_t cpu_column, nr_columns; /* cpu_column 0: there is none */
 	/* of one sample */
 	int64_t *value;
@@ -208,6 +210,28 @@ static int put_code(struct pprof *pprof)
 
 /* ---- samples ---- */
 
+/* Makes the names of labels: engines have no periods in them. Returns 0 or -ENOMEM. */
+static int make_keys(struct pprof *pprof)
+{
+	struct perch_encoder *encoder = pprof->encoder;
+	char key[PERCH_ENCODER_MAX_TEXT + 1];
+
+	pprof->label_key = calloc(encoder->label.nr + 1, sizeof(*pprof->label_key));
+	if (!pprof->label_key)
+		return -ENOMEM;
+	for (uint32_t i = 1; i <= encoder->label.nr; i++) {
+		uint32_t text = ENCODER_ITEM(encoder_label, encoder->label, i)->key;
+
+		snprintf(key, sizeof(key), "%s", perch__export_text(&encoder->texts, text));
+		for (char *at = strchr(key, '.'); at; at = strchr(at, '.'))
+			*at = '_';
+		pprof->label_key[i] = perch__encoder_text(encoder, key);
+		if (pprof->label_key[i] == NO_INDEX)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* Sets the labels of a sample. Returns their number, or -ENOMEM. */
 static int64_t set_labels(struct pprof *pprof, uint32_t set)
 {
@@ -222,7 +246,7 @@ static int64_t set_labels(struct pprof *pprof, uint32_t set)
 			ENCODER_ITEM(encoder_label, pprof->encoder->label, word[i]);
 
 		perch__pprof__label__init(&pprof->label[i]);
-		pprof->label[i].key = label->key;
+		pprof->label[i].key = pprof->label_key[word[i]];
 		pprof->label[i].str = label->text;
 		pprof->label[i].num = label->number;
 		pprof->label[i].num_unit = label->unit;
@@ -345,6 +369,8 @@ int perch__encoder_pprof(struct perch_encoder *encoder, struct encoder_output *o
 	if (!rc)
 		rc = put_code(&pprof);
 	if (!rc)
+		rc = make_keys(&pprof);
+	if (!rc)
 		rc = put_samples(&pprof);
 	if (!rc)
 		rc = put_texts(&pprof);
@@ -354,6 +380,7 @@ int perch__encoder_pprof(struct perch_encoder *encoder, struct encoder_output *o
 	free(pprof.column);
 	free(pprof.value);
 	free(pprof.location);
+	free(pprof.label_key);
 	free(pprof.label);
 	free(pprof.labels);
 	return rc;
