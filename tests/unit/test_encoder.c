@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <perch/encoder.h>
 
+#include "failing_allocations.h"
 #include "otlp_check.h"
 
 #define HZ 19
@@ -22,6 +23,12 @@ static const struct perch_encoder_event events[] = {
 };
 
 static struct perch_encoder *encoder;
+static size_t left; /* allocations until one fails; 0: none does */
+
+static bool fails(void)
+{
+	return left && !--left;
+}
 
 static void open_encoder(struct perch_encoder_options options)
 {
@@ -234,6 +241,58 @@ static void test_ids(void **state)
 		free(bytes[i]);
 }
 
+/* Makes and writes a profile. Returns 0 or a negative errno. */
+static int make_profile(FILE *out, enum perch_encoder_format format)
+{
+	const struct perch_encoder_options options = { .events = events,
+						       .nr_events = 2,
+						       .timestamps = 1 };
+	struct perch_encoder_line line = { .name = "f" };
+	const struct perch_encoder_location location = { .lines = &line, .nr_lines = 1 };
+	const struct perch_encoder_label label = { .key = "k", .text = "v", .resource = true };
+	struct perch_encoder_sample sample = { .samples = 1 };
+	struct perch_error err;
+	uint32_t number = 0;
+	int rc = perch_encoder_new(&encoder, &options, &err);
+
+	for (unsigned i = 0; i < 200 && !rc; i++) {
+		line.line = i;
+		rc = perch_encoder_add_location(encoder, &location, &number, &err);
+		if (!rc)
+			rc = perch_encoder_add_stack(encoder, sample.stack, number, &sample.stack,
+						     &err);
+		if (!rc)
+			rc = perch_encoder_add_labels(encoder, &label, 1, &sample.labels, &err);
+		if (!rc)
+			rc = perch_encoder_add(encoder, &sample, &err);
+	}
+	if (!rc)
+		rc = perch_encoder_write(encoder, format, PERCH_ENCODER_GZIP, out, &err);
+	perch_encoder_free(encoder);
+	return rc;
+}
+
+/* Each allocation fails once. */
+static void test_memory(void **state)
+{
+	(void)state;
+	for (int format = 0; format < 2; format++) {
+		int rc = -ENOMEM;
+
+		for (size_t failing = 1; rc == -ENOMEM; failing++) {
+			FILE *out = fopen("/dev/null", "w");
+
+			left = failing;
+			rc = make_profile(out, (enum perch_encoder_format)format);
+			assert_true(rc == 0 || rc == -ENOMEM || rc == -ENOTSUP);
+			assert_true(rc == -ENOMEM || left);
+			assert_true(rc != 0 || failing > 50);
+			left = 0;
+			fclose(out);
+		}
+	}
+}
+
 static void test_refusals(void **state)
 {
 	struct perch_encoder_options none = { .nr_events = 1,
@@ -270,10 +329,11 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sums),  cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_times), cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_large), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_ids),   cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_sums),   cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_times),  cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_large),  cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_ids),    cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
