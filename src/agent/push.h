@@ -65,6 +65,9 @@ void agent_push_target_clear(struct agent_push_target *target);
 
 /* Returns ns, 20 % less to 20 % more: agents that started together do not send together. */
 uint64_t agent_push_jitter(uint64_t ns);
+/* The length of the first window: from a fifth to six fifths, so that first requests differ, too.
+ */
+uint64_t agent_push_first(uint64_t ns);
 /* Sets 16 bytes at random. */
 void agent_push_profile_id(uint8_t profile_id[AGENT_PROFILE_ID]);
 

@@ -22,13 +22,23 @@ static void get_random(void *bytes, size_t size)
 	}
 }
 
-uint64_t agent_push_jitter(uint64_t ns)
+/* Returns a number from least to most. */
+static uint64_t random_between(uint64_t least, uint64_t most)
 {
 	uint32_t random;
 
 	get_random(&random, sizeof(random));
-	/* from 4/5 to 6/5 */
-	return ns - ns / 5 + (uint64_t)((double)(ns / 5 * 2) * random / UINT32_MAX);
+	return least + (uint64_t)((double)(most - least) * random / UINT32_MAX);
+}
+
+uint64_t agent_push_jitter(uint64_t ns)
+{
+	return random_between(ns - ns / 5, ns + ns / 5);
+}
+
+uint64_t agent_push_first(uint64_t ns)
+{
+	return random_between(ns / 5, ns + ns / 5);
 }
 
 void agent_push_profile_id(uint8_t profile_id[AGENT_PROFILE_ID])

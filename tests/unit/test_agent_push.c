@@ -794,6 +794,8 @@ static void jitters(void **state)
 	assert_in_range(most, 18 * SECOND - SECOND / 10, 18 * SECOND);
 	assert_in_range((uint64_t)(sum / 10000), 149 * SECOND / 10, 151 * SECOND / 10);
 	assert_int_equal(agent_push_jitter(0), 0);
+	for (int i = 0; i < 1000; i++)
+		assert_in_range(agent_push_first(15 * SECOND), 3 * SECOND, 18 * SECOND);
 }
 
 /* The bytes of a request, written by hand from Pyroscope's push.proto. */
