@@ -164,6 +164,22 @@ void perch__check_callchains(struct perch_checks *checks, struct perch_check *re
 	try_part(checks, result, &user, "user space only");
 }
 
+/* perch record --off-cpu opens these events for threads of its own; see recorder/off_cpu/. */
+void perch__check_off_cpu(struct perch_checks *checks, struct perch_check *result)
+{
+	static const struct perch_attr whole = {
+		SOFTWARE(CONTEXT_SWITCHES),
+		.context_switch = 1,
+		.sample_period = 1,
+		.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_CALLCHAIN,
+	};
+	static const struct perch_attr times = { SOFTWARE(DUMMY), USER_ONLY, .context_switch = 1 };
+
+	if (try_own(checks, result, &whole, &kernel_privilege))
+		perch__check_value(result, "with call chains");
+	try_part(checks, result, &times, "times of threads, without call chains");
+}
+
 void perch__check_precise(struct perch_checks *checks, struct perch_check *result)
 {
 	struct perch_attr attr = { CYCLES, USER_ONLY, SAMPLES };

@@ -9,7 +9,7 @@
  *	rights.c	perf_event_paranoid, capabilities, sandboxes, lockdown
  *	events.c	checks that open events
  *	system.c	tracefs, kernel symbols, BPF settings, watchdog, CPUs
- *	limits.c	ring memory, descriptors, sample rate, stack depth
+ *	limits.c	ring memory, descriptors, sample rate and cost, stack depth
  *	kernel.c	release, attr size, PMUs, the kernel log
  *	changes.c	changes that would permit an operation
  *	result.c	texts of a result, lookup of a result
@@ -43,7 +43,8 @@ perch__check perch__check_lockdown, perch__check_security_modules;
 
 /* events.c */
 perch__check perch__check_count_user, perch__check_count_kernel, perch__check_clock,
-	perch__check_sample_kernel, perch__check_callchains, perch__check_cycles;
+	perch__check_sample_kernel, perch__check_callchains, perch__check_off_cpu,
+	perch__check_cycles;
 perch__check perch__check_precise, perch__check_branches, perch__check_breakpoint_user,
 	perch__check_sample;
 perch__check perch__check_system_wide, perch__check_other_users;
@@ -67,7 +68,7 @@ perch__check perch__check_tracefs, perch__check_kernel_symbols, perch__check_bpf
 
 /* limits.c */
 perch__check perch__check_rings, perch__check_descriptors, perch__check_sample_rate,
-	perch__check_stack_depth;
+	perch__check_sample_cost, perch__check_stack_depth;
 
 /* kernel.c */
 perch__check perch__check_release, perch__check_attr_size, perch__check_pmus, perch__check_core_pmu;

@@ -169,6 +169,32 @@ void perch__check_sample_rate(struct perch_checks *checks, struct perch_check *r
 			rate);
 }
 
+/* Above 10 % of a CPU, perch record prints the share, too. */
+void perch__check_sample_cost(struct perch_checks *checks, struct perch_check *result)
+{
+	static const struct perch_attr like = { .size = sizeof(like),
+						.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID |
+							       PERCH_SAMPLE_CALLCHAIN };
+	struct perch_error err;
+	double percent;
+	uint64_t ns;
+
+	if (perch_machine_sample_cost(checks->machine, &like, &ns, &err)) {
+		perch__check_reason(result, PERCH_CHECK_UNKNOWN, "%s", err.message);
+		return;
+	}
+	percent = (double)ns * USUAL_RATE / 1e7;
+	perch__check_value(result, "%.1f us with a call chain", (double)ns / 1000);
+	result->status = PERCH_CHECK_OK;
+	if (percent < 10)
+		return;
+	perch__check_reason(result, PERCH_CHECK_LIMITED,
+			    "a timer with %d samples a second takes %.0f %% of a CPU", USUAL_RATE,
+			    percent);
+	perch__check_change(result, "record with a lower rate: -F %d takes %.1f %%",
+			    USUAL_RATE / 10, percent / 10);
+}
+
 void perch__check_stack_depth(struct perch_checks *checks, struct perch_check *result)
 {
 	struct perch_error err;
