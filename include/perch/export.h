@@ -47,7 +47,8 @@ enum perch_export_format {
 	 * time. */
 	PERCH_EXPORT_SPEEDSCOPE,
 	/** A flame graph as an HTML file that any browser opens, without network. It has
-	 * the samples of all events, threads, CPUs and times, among which its controls select. */
+	 * the samples of all events, threads, CPUs and times, among which its controls select, and
+	 * what threads and CPUs did when, if perch_export_add_record() gets all records. */
 	PERCH_EXPORT_PAGE,
 	/** A flame graph as a picture without a script: SVG. It has the samples of one event.
 	 */
@@ -115,6 +116,9 @@ struct perch_export_options {
 	unsigned threads : 1;
 	/** OTLP: samples have their times. */
 	unsigned timestamps : 1;
+	/** Samples are left out by their thread, time or function: a page then has no states of
+	 * threads, because it is not known what they did in between. */
+	unsigned selected : 1;
 	/** Page, SVG: the title; NULL is a general one. It must outlive the export. */
 	const char *title;
 	/** Page, SVG: an export with the samples to compare with, of the format PERCH_EXPORT_PAGE
@@ -183,8 +187,8 @@ PERCH_API int perch_export_add(struct perch_export *exports,
 
 /**
  * Adds a record that is not a sample: context switches, mappings and lost records are markers in
- * files for the Firefox Profiler. Other records, and other formats, ignore it. Records without a
- * time or a thread are ignored.
+ * files for the Firefox Profiler, and traces of Perfetto and pages have what threads did. Other
+ * records, and other formats, ignore it. Records without a time or a thread are ignored.
  *
  * @param exports   the export
  * @param record    the last record that perch_session_next() delivered
@@ -234,6 +238,12 @@ PERCH_API int perch_export_write(struct perch_export *exports, FILE *out, struct
 /** Returns what was added, in *stats. */
 PERCH_API void perch_export_get_stats(const struct perch_export *exports,
 				      struct perch_export_stats *stats);
+
+/**
+ * Returns the number of intervals of threads that may be wrong, because switches are missing: in
+ * pages and in traces of Perfetto, after perch_export_write(). 0 in other formats.
+ */
+PERCH_API uint64_t perch_export_uncertain(const struct perch_export *exports);
 
 #ifdef __cplusplus
 }

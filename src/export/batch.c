@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/chain_levels.h"
-#include "internal.h"
+#include "states.h"
 
 _Static_assert(PERCH_MAX_CALL_CHAIN <= PERCH__MAX_LEVELS, "a chain has at most this many levels");
 
@@ -18,7 +18,7 @@ _Static_assert(PERCH_MAX_CALL_CHAIN <= PERCH__MAX_LEVELS, "a chain has at most t
 
 struct waiting_sample {
 	uint64_t period;
-	uint32_t thread, event;
+	uint32_t thread, event, state;
 	uint32_t nr; /* addresses */
 };
 
@@ -130,7 +130,7 @@ static bool same_entry(const void *entries, uint32_t index, const void *key)
 				  *wanted = key;
 
 	return entry->stack == wanted->stack && entry->thread == wanted->thread &&
-	       entry->event == wanted->event;
+	       entry->event == wanted->event && entry->state == wanted->state;
 }
 
 /* Adds an entry without samples. Returns its index, or NO_INDEX if out of memory. */
@@ -143,12 +143,14 @@ static uint32_t add_entry(struct perch_export *export, const struct export_entry
 	return (uint32_t) export->nr_entries++;
 }
 
-/* Returns the entry with the thread and event of another one, by hash; NULL if out of memory. */
+/* Returns the entry with the thread, event and state of another one, by hash; NULL if out of
+ * memory. */
 static struct export_entry *find_other(struct perch_export *export,
 				       const struct export_entry *wanted)
 {
 	uint64_t hash = perch__hash_pair(perch__hash_integer(export->entries.seed, wanted->stack),
-					 wanted->thread, wanted->event);
+					 wanted->thread,
+					 (uint64_t)wanted->state << 32 | wanted->event);
 	uint32_t found =
 		perch__hash_find(&export->entries, hash, same_entry, export->entry, wanted);
 
@@ -212,7 +214,8 @@ static int add_to_entries(const struct batch_group *group, size_t nr, size_t fir
 		const struct waiting_sample *sample = &group->sample[i];
 		const struct export_entry wanted = { .stack = group->stack[i],
 						     .thread = sample->thread,
-						     .event = sample->event };
+						     .event = sample->event,
+						     .state = sample->state };
 		struct export_entry *entry = find_entry(export, &wanted);
 
 		if (!entry)
@@ -290,6 +293,17 @@ static int flush_if_full(struct perch_export *export)
 		       : 0;
 }
 
+/* The state of the thread during the time of a sample. */
+static uint32_t state_of(const struct perch_export *export, const struct perch_record *record)
+{
+	struct perch_off_cpu off_cpu;
+
+	if (!(export->format->methods->flags & EXPORT_MERGED) ||
+	    !perch_session_off_cpu(export->session, record, &off_cpu))
+		return EXPORT_RUNNING;
+	return perch__states_of_off_cpu(off_cpu.state);
+}
+
 int perch__export_batch_add(struct perch_export *export, const struct perch_session_sample *sample,
 			    uint32_t thread)
 {
@@ -302,6 +316,7 @@ int perch__export_batch_add(struct perch_export *export, const struct perch_sess
 		.period = sample->record->sample.period,
 		.thread = thread,
 		.event = export->event[sample->record->event].leader,
+		.state = state_of(export, sample->record),
 		.nr = (uint32_t)nr,
 	};
 	memcpy(batch->chain + batch->nr_addresses, sample->chain, nr * sizeof(*sample->chain));

@@ -34,8 +34,9 @@ static const struct perch_export_format_info formats[] = {
 #endif
 	[PERCH_EXPORT_SPEEDSCOPE] =
 		FORMAT("speedscope", "speedscope.json", perch__export_speedscope, EXPORT_TIMES),
-	[PERCH_EXPORT_PAGE] =
-		FORMAT("page", "html", perch__export_page, EXPORT_TIMES, .flame_graph = true),
+	[PERCH_EXPORT_PAGE] = FORMAT("page", "html", perch__export_page,
+				     EXPORT_TIMES | EXPORT_SCHEDULE | EXPORT_MERGED,
+				     .flame_graph = true),
 	[PERCH_EXPORT_SVG] = FORMAT("svg", "svg", perch__export_svg, 0, .flame_graph = true),
 #if PERCH_HAVE_PPROF
 	[PERCH_EXPORT_PERFETTO] = FORMAT("perfetto", "pftrace.gz", perch__export_perfetto,
@@ -72,6 +73,15 @@ static int open_events(struct perch_export *export, struct perch_error *err)
 	return export->options.event ? perch__export_select(export, export->options.event, err) : 0;
 }
 
+/* Of selected samples it is not known what a thread did between them. */
+static bool has_schedule(const struct perch_export *export)
+{
+	unsigned flags = export->format->methods->flags;
+
+	return export->session && flags & EXPORT_SCHEDULE &&
+	       !(flags & EXPORT_MERGED && export->options.selected);
+}
+
 int perch_export_new(struct perch_export **export, struct perch_session *session,
 		     enum perch_export_format format, const struct perch_export_options *options,
 		     struct perch_error *err)
@@ -99,7 +109,7 @@ int perch_export_new(struct perch_export **export, struct perch_session *session
 	new->stacks.seed = perch__hash_seed(new);
 	new->threads.seed = new->entries.seed = new->stacks.seed;
 	rc = session ? open_events(new, err) : 0;
-	if (!rc && formats[format].methods->flags & EXPORT_SCHEDULE && perch__schedule_open(new))
+	if (!rc && has_schedule(new) && perch__schedule_open(new))
 		rc = PERCH__NO_MEMORY(err, "to export");
 	if (rc) {
 		perch_export_free(new);
@@ -197,4 +207,9 @@ void perch_export_get_stats(const struct perch_export *export, struct perch_expo
 {
 	*stats = export->stats;
 	stats->stacks = export->nr_entries + (export->text ? export->text->nr_entries : 0);
+}
+
+uint64_t perch_export_uncertain(const struct perch_export *export)
+{
+	return export->schedule ? export->schedule->uncertain : 0;
 }

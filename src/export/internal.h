@@ -14,9 +14,11 @@
  *	page/page.c			pages of samples
  *	  page/page_merge.c		  the tables of one page added to another
  *	  page/page_text_parts.c	  names, numbers and samples of texts
+ *	  page/page_data.c		  the data block
+ *	    page/page_states.c		    rows of threads and CPUs in it
  *	  page/page_model.c		  tables in which each item is once
  *	  page/page_sort.c		  their order
- *	  page/page_data.c		  the data block
+ *	  page/page_block.c		  numbers and bytes of the data block
  *	firefox/firefox.c		the Firefox Profiler's format
  *	  firefox/firefox_counters.c	  counts of groups
  *	  firefox/firefox_threads.c	  threads with samples and markers
@@ -41,6 +43,7 @@
  *	markers.c			what happened at a time: switches, mappings, tracepoints
  *	collect.c			threads, and single samples with their times
  *	  batch.c			  samples by stack of addresses, many at a time
+ *	states.c			what threads and CPUs did, in bounded memory
  *	tree.c				stacks of functions, made from those of addresses
  *	frames.c			the functions at an address
  *	events.c			the events, and which of them is shown first
@@ -147,9 +150,10 @@ struct thread_name {
 	const char *cgroup; /* path of perch_processes_cgroup_name(); NULL: none */
 };
 
-/* The samples of one stack, thread and event. */
+/* The samples of one stack, thread, event and state. */
 struct export_entry {
 	uint32_t stack, thread, event; /* indexes; stack NO_INDEX: no address */
+	uint32_t state;		       /* enum export_state; 0 without EXPORT_MERGED */
 	uint64_t samples, period;
 };
 
@@ -168,6 +172,7 @@ enum {
 	EXPORT_SCHEDULE = 1 << 3,   /* has switches and wakeups of threads: schedule.h */
 	EXPORT_CGROUPS = 1 << 4,    /* threads have their cgroup */
 	EXPORT_MAY_TIME = 1 << 5,   /* has single samples by the option timestamps */
+	EXPORT_MERGED = 1 << 6,	    /* with it: states of threads in bounded memory: states.h */
 };
 
 /* What happened in a thread at a time, or during a time. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * When each thread ran on which CPU, what it did afterwards, and who woke it: from the timeline of
- * the recording. Formats with EXPORT_SCHEDULE have it.
+ * the recording. Formats with EXPORT_SCHEDULE have it, those with EXPORT_MERGED in bounded memory.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/kernel/off_cpu_event.h"
 #include "schedule.h"
 
 /* ---- threads ---- */
@@ -70,6 +71,9 @@ static int take_interval(void *context, const struct perch_timeline_interval *in
 
 	if (!interval->thread->tid)
 		return 0; /* an idle CPU: no thread runs */
+	schedule->uncertain += !!(interval->flags & PERCH_TIMELINE_UNCERTAIN);
+	if (schedule->merged)
+		return perch__states_interval(&schedule->states, interval);
 	thread = find_thread(schedule, interval->thread);
 	if (thread == NO_INDEX)
 		return -ENOMEM;
@@ -87,6 +91,7 @@ static int take_interval(void *context, const struct perch_timeline_interval *in
 		.thread = thread,
 		.next_state = PERCH_TIMELINE_UNKNOWN,
 		.unfinished = interval->flags & PERCH_TIMELINE_UNFINISHED,
+		.uncertain = interval->flags & PERCH_TIMELINE_UNCERTAIN,
 	};
 	return 0;
 }
@@ -96,7 +101,9 @@ static int take_edge(void *context, const struct perch_timeline_edge *edge)
 	struct export_schedule *schedule = context;
 	uint32_t thread;
 
-	if (edge->event != PERCH_TIMELINE_WAKEUP || !edge->thread->tid)
+	if (schedule->merged && edge->event == PERCH_TIMELINE_END)
+		perch__states_end(&schedule->states, edge->thread->tid);
+	if (schedule->merged || edge->event != PERCH_TIMELINE_WAKEUP || !edge->thread->tid)
 		return 0;
 	thread = find_thread(schedule, edge->thread);
 	if (thread == NO_INDEX ||
@@ -143,14 +150,54 @@ static int make_timeline(struct perch_export *export, struct perch_error *err)
 	for (size_t i = 0; !rc && i < nr; i++) {
 		const struct perch_tracepoint_format *format;
 
+		schedule->has_states |= events[i].attr.context_switch;
 		if (events[i].attr.type != PERCH_TYPE_TRACEPOINT ||
 		    perch_session_format(export->session, &events[i], &format, NULL))
 			continue;
 		rc = perch_timeline_add_event(schedule->timeline, (uint16_t)i, format, err);
+		schedule->has_states |= rc == 1 && !strcmp(events[i].name, "sched:sched_switch");
 		if (rc == 1 || rc == -EBADMSG)
 			rc = 0; /* a tracepoint that lacks a field shows no switches */
 	}
+	for (size_t i = 0; i < nr; i++)
+		schedule->has_off_cpu |= perch__is_off_cpu(&events[i]) &&
+					 !perch__is_off_cpu_of_perf(&events[i]);
+	schedule->has_off_cpu &= !schedule->has_states;
 	return rc;
+}
+
+/* ---- from samples of off-CPU time ---- */
+
+static uint64_t time_of(const struct perch_record *record)
+{
+	return record->sample_id.has & PERCH_SAMPLE_TIME ? record->sample_id.time : 0;
+}
+
+static int add_off_cpu(struct perch_export *export, const struct perch_record *record)
+{
+	struct export_schedule *schedule = export->schedule;
+	const struct perch_task_record *task = &record->task;
+	uint64_t time = time_of(record);
+	const struct perch_thread *thread;
+	struct perch_off_cpu off_cpu;
+
+	if (!time)
+		return 0; /* what was there before the recording */
+	if (!schedule->began)
+		schedule->began = time;
+	if (time > schedule->now)
+		schedule->now = time;
+	if (record->type == PERCH_RECORD_FORK)
+		return perch__states_fork(&schedule->states, task->pid, task->tid, time);
+	if (record->type == PERCH_RECORD_EXIT)
+		return perch__states_exit(&schedule->states, task->tid, time);
+	if (!perch_session_off_cpu(export->session, record, &off_cpu))
+		return 0;
+	thread = perch_processes_thread(perch_session_processes(export->session), off_cpu.pid,
+					off_cpu.tid);
+	return thread ? perch__states_off_cpu(&schedule->states, &off_cpu, time, schedule->began,
+					      perch_thread_comm(thread))
+		      : -ENOMEM;
 }
 
 int perch__schedule_add(struct perch_export *export, const struct perch_record *record,
@@ -169,13 +216,19 @@ int perch__schedule_add(struct perch_export *export, const struct perch_record *
 		return 0;
 	if (!schedule->timeline)
 		rc = make_timeline(export, err);
-	return rc ? rc : perch_timeline_feed(schedule->timeline, record, err);
+	if (!rc && schedule->has_off_cpu && schedule->merged)
+		return add_off_cpu(export, record) ? PERCH__NO_MEMORY(err, "to export") : 0;
+	if (rc || (schedule->merged && !schedule->has_states))
+		return rc;
+	return perch_timeline_feed(schedule->timeline, record, err);
 }
 
 int perch__schedule_end(struct perch_export *export)
 {
 	struct export_schedule *schedule = export->schedule;
 
+	if (schedule->has_off_cpu && schedule->merged)
+		return perch__states_all_ran(&schedule->states, schedule->now);
 	return schedule->timeline ? perch_timeline_finish(schedule->timeline, 0) : 0;
 }
 
@@ -185,6 +238,8 @@ int perch__schedule_open(struct perch_export *export)
 	if (!export->schedule)
 		return -ENOMEM;
 	export->schedule->table.seed = export->stacks.seed;
+	export->schedule->merged = export->format->methods->flags & EXPORT_MERGED;
+	perch__states_init(&export->schedule->states, export->stacks.seed);
 	return 0;
 }
 
@@ -195,6 +250,7 @@ void perch__schedule_close(struct perch_export *export)
 	if (!schedule)
 		return;
 	perch_timeline_free(schedule->timeline);
+	perch__states_clear(&schedule->states);
 	perch__hash_clear(&schedule->table);
 	free(schedule->thread);
 	free(schedule->run);

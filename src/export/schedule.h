@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* When threads ran, and who woke them. */
+/* When threads ran, and who woke them: all of it, or in bounded memory (states.h). */
 #ifndef PERCH_EXPORT_SCHEDULE_H
 #define PERCH_EXPORT_SCHEDULE_H
 
 #include <perch/timeline.h>
 
 #include "internal.h"
+#include "states.h"
 
 struct schedule_thread {
 	uint32_t tid, pid; /* pid 0 if unknown */
@@ -23,6 +24,7 @@ struct schedule_run {
 	char letter;	     /* of that state; 0: unknown */
 	bool involuntary;    /* it lost the CPU */
 	bool unfinished;     /* it ran until the recording ended */
+	bool uncertain;	     /* it may be wrong: a switch is missing */
 };
 
 struct schedule_wakeup {
@@ -37,11 +39,17 @@ struct schedule_wakeup {
 struct export_schedule {
 	struct perch_timeline *timeline; /* NULL before the first record */
 	bool some_threads;		 /* not all threads of the CPUs were recorded */
-	struct schedule_thread *thread;	 /* no idle ones */
-	struct perch__hash_table table;	 /* of threads, by tid */
+	bool merged;			 /* with EXPORT_MERGED: .states has all there is */
+	bool has_states;		 /* .merged: the recording says what threads did */
+	bool has_off_cpu;		 /* .merged: by samples of off-CPU time alone */
+	uint64_t began, now;		 /* .has_off_cpu: times of records */
+	struct export_states states;
+	struct schedule_thread *thread; /* no idle ones */
+	struct perch__hash_table table; /* of threads, by tid */
 	struct schedule_run *run;
 	struct schedule_wakeup *wakeup;
 	size_t nr_threads, nr_runs, nr_wakeups;
+	uint64_t uncertain; /* intervals that may be wrong */
 };
 
 /* Opens and frees export->schedule. Returns 0 or -ENOMEM. */

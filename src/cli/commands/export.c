@@ -67,7 +67,7 @@ static int run_export(struct export *export)
 	struct perch_export *to = NULL;
 	int status, refused = 0;
 
-	status = cli_export_new(&to, &export->input, export->format, &options);
+	status = cli_export_new(&to, &export->input, &export->filter, export->format, &options);
 	if (!status)
 		status = cli_export_add_samples(&export->input, &export->filter, to);
 	if (!status &&

@@ -56,13 +56,15 @@ int cli_export_open(struct cli_input *input, struct cli_filter *filter)
 }
 
 int cli_export_new(struct perch_export **to, const struct cli_input *input,
-		   enum perch_export_format format, const struct perch_export_options *options)
+		   const struct cli_filter *filter, enum perch_export_format format,
+		   const struct perch_export_options *options)
 {
 	struct perch_export_options all = *options;
 	struct perch_error err;
 
 	all.add_chain = adds_chains(input);
 	all.threads = perch__has_several_cpus();
+	all.selected = cli_filter_is_given(filter);
 	if (!perch_export_new(to, input->session, format, &all, &err))
 		return 0;
 	return err.kind == PERCH_ERROR_USAGE ? cli_usage_error(input->command, "%s", err.message)
@@ -171,9 +173,15 @@ void cli_export_print_notes(struct cli_input *input, const struct cli_filter *fi
 			    const struct perch_export *from)
 {
 	struct perch_export_stats stats;
+	uint64_t uncertain;
 
 	perch_export_get_stats(from, &stats);
 	cli_filter_print_notes(filter, input);
+	uncertain = perch_export_uncertain(from);
+	if (uncertain)
+		cli_note(input->command,
+			 "%" PRIu64 " %s of threads may be wrong, because switches are missing",
+			 uncertain, cli_word(uncertain, "interval", "intervals"));
 	if (!stats.samples && !cli_filter_is_given(filter))
 		cli_note(input->command, "the recording has no samples");
 	cli_input_print_notes(input);

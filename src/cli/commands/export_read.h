@@ -14,7 +14,8 @@ int cli_export_open(struct cli_input *input, struct cli_filter *filter);
 /* Makes an export of the recording, with the options of the format. Returns the exit status, after
  * it printed an error. */
 int cli_export_new(struct perch_export **to, const struct cli_input *input,
-		   enum perch_export_format format, const struct perch_export_options *options);
+		   const struct cli_filter *filter, enum perch_export_format format,
+		   const struct perch_export_options *options);
 /* Adds the samples that the filter selects. Returns the exit status, after it printed an error. */
 int cli_export_add_samples(struct cli_input *input, struct cli_filter *filter,
 			   struct perch_export *to);

@@ -101,7 +101,8 @@ static int read_source(struct flamegraph_source *source, const char *output,
 	if (!status)
 		status = cli_export_check_output(&source->input, output);
 	if (!status)
-		status = cli_export_new(&source->export, &source->input, format, options);
+		status = cli_export_new(&source->export, &source->input, &source->filter, format,
+					options);
 	if (status)
 		return status;
 	if (source->is_text)

@@ -4,7 +4,7 @@
 const byId = (id) => document.getElementById(id);
 
 /* Members of the state that select samples, that make the tree, and that only draw it. */
-const SELECTING = ['event', 'comm', 'thread', 'cpu', 'from', 'to', 'samples'];
+const SELECTING = ['event', 'comm', 'thread', 'cpu', 'row', 'state', 'from', 'to', 'samples'];
 const BUILDING = ['group', 'recursion', 'lines', 'byWeight'];
 
 class App {
@@ -26,6 +26,7 @@ class App {
 		this.callers = new FlameGraph(byId('callers'), handlers);
 		this.callees = new FlameGraph(byId('callees'), handlers);
 		this.timeline = new Timeline(byId('timeline'), (from, to) => this.change({ from, to }));
+		this.rows = new Rows(this, byId('rows-box'));
 		this.functions = new FunctionTable(this, byId('sandwich'));
 		this.callTree = new CallTree(this, byId('tree'));
 		this.controls = new Controls(this);
@@ -79,6 +80,7 @@ class App {
 		if (data.flags & HAS_TIMES)
 			this.timeline.show(sumSlices(data, state), { from: state.from, to: state.to,
 				duration: data.duration, samples: this.weights.allSamples });
+		this.rows.show(state);
 	}
 
 	showViews() {
@@ -235,7 +237,11 @@ class App {
 			this.fillDescription(tip, graph.tree, node);
 		this.tipOf = node;
 		this.tipTree = graph.tree;
-		const { width, height } = tip.getBoundingClientRect();
+		this.placeTip(event);
+	}
+
+	placeTip(event) {
+		const tip = byId('tip'), { width, height } = tip.getBoundingClientRect();
 		const left = Math.min(event.clientX + 14, window.innerWidth - width - 6);
 		const below = event.clientY + 18 + height < window.innerHeight;
 		tip.style.left = `${Math.max(4, left)}px`;

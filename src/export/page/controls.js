@@ -6,6 +6,7 @@ const KEYS = [
 	['Backspace', 'zoom to the caller'], ['/', 'search'], ['b', 'callers and callees of the frame'],
 	['f', 'flame graph'], ['t', 'call tree'], ['i', 'root above or below'],
 	['r', 'merge recursion'], ['l', 'split by line'], ['c', 'copy the stack of the frame'],
+	['+ −', 'in the time line: zoom the time'],
 ];
 
 /* Rows of the legend of DSOs, and the hash that gives a color of it the middle tone. */
@@ -98,9 +99,16 @@ class Controls {
 		const parts = [`${data.events[state.event] || 'no event'}: ` +
 			formatWeight(this.app, weights.total)];
 		const part = state.cpu !== null || state.from > 0 || state.to < data.slices;
+		const selected = [
+			...state.row === null ? [] : [`thread ${rowLabel(data.rows[state.row])}`],
+			...state.cpu === null ? [] : [`CPU ${state.cpu}`],
+			...state.state === '' ? [] : [stateName(state.state)],
+		];
 
 		if (!(data.flags & HAS_COUNTS))
 			parts.unshift(`${formatNumber(weights.totalSamples)} samples`);
+		if (selected.length)
+			parts.push(`only ${selected.join(', ')}`);
 		if (data.oldTitle)
 			parts.push(`compared with ${data.oldTitle}`);
 		if (part && data.flags & HAS_AVERAGES && !state.samples)
@@ -163,9 +171,9 @@ class Controls {
 		const select = (id, make) => byId(id).addEventListener('change', (event) =>
 			app.change(make(event.target.value)));
 
-		select('event', (value) => ({ event: Number(value) }));
-		select('comm', (value) => ({ comm: value === '' ? null : value.slice(1), thread: null }));
-		select('thread', (value) => ({ thread: number(value), comm: null }));
+		select('event', (value) => ({ event: Number(value), state: '' }));
+		select('comm', (value) => ({ comm: value === '' ? null : value.slice(1), thread: null, row: null }));
+		select('thread', (value) => ({ thread: number(value), comm: null, row: null }));
 		select('cpu', (value) => ({ cpu: number(value) }));
 		select('group', (value) => ({ group: value, path: '' }));
 		select('color', (value) => ({ color: value }));

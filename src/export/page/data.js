@@ -79,10 +79,11 @@ function readEntries(reader) {
 	const node = reader.sums(new Int32Array(count));
 	const thread = reader.column(new Int32Array(count));
 	const event = reader.column(new Int32Array(count)), old = event.map((number) => number & 1);
+	const state = event.map((number) => number >> 1 & 7);
 
-	event.forEach((number, i) => { event[i] = number >> 1; });
+	event.forEach((number, i) => { event[i] = number >> 4; });
 	return {
-		count, node, thread, event, old,
+		count, node, thread, event, old, state,
 		samples: reader.column(new Float64Array(count)),
 		period: reader.column(new Float64Array(count)),
 	};
@@ -108,6 +109,53 @@ function readGroups(reader, entries, flags) {
 	return { count, first, slice, cpu, samples, period };
 }
 
+/* States of threads: their numbers, and MIXED for a span that has several. */
+const RUNNING = 0, STATES = 6, MIXED = 6;
+
+/* Reads the spans of all rows, whose ranges are in first. Times are ns since the first one. */
+function readSpans(reader, rows, first) {
+	const count = first[rows.length], column = () => reader.column(new Float64Array(count));
+	const start = column(), end = column(), state = reader.column(new Uint8Array(count));
+	const thread = new Float64Array(count).fill(-1), parts = new Map();
+
+	rows.forEach((row, i) => {
+		for (let k = first[i], at = 0; k < first[i + 1]; k++) {
+			start[k] += at;
+			at = end[k] += start[k];
+		}
+	});
+	rows.forEach((row, i) => {
+		for (let k = first[i]; row.isCpu && k < first[i + 1]; k++)
+			thread[k] = reader.next() - 1;
+	});
+	for (let k = 0; k < count; k++)
+		if (state[k] === MIXED)
+			parts.set(k, Array.from({ length: STATES }, () => reader.next() / 255));
+	return { start, end, state, thread, parts };
+}
+
+/* Returns what threads and CPUs did; page_states.c describes it. Without states there are no rows. */
+function readStates(reader, texts) {
+	const count = reader.next(), column = () => Array.from({ length: count }, () => reader.next());
+
+	if (!count)
+		return { rows: [], left: null, quantum: 0 };
+	const isCpu = column(), pid = column(), id = column(), names = column();
+	const sums = Array.from({ length: STATES }, column), lengths = column(), first = [0];
+
+	lengths.forEach((length, i) => first.push(first[i] + length));
+	const rows = id.map((number, i) => ({
+		isCpu: isCpu[i] === 1, pid: pid[i], id: number, name: texts[names[i]],
+		sums: sums.map((sum) => sum[i]), first: first[i], end: first[i + 1],
+	}));
+	const spans = readSpans(reader, rows, first);
+
+	return {
+		rows, spans, quantum: reader.next(),
+		left: { count: reader.next(), sums: Array.from({ length: STATES }, () => reader.next()) },
+	};
+}
+
 /*
  * Adds the event "wall clock" if the data have samples of the time on the CPU and of that off the
  * CPU. Returns the numbers of the three events; null without it.
@@ -126,7 +174,7 @@ function addWallClock(data) {
 function readData(bytes) {
 	const reader = new NumberReader(bytes);
 
-	if (reader.next() !== 2)
+	if (reader.next() !== 3)
 		throw new Error('the data block has another version than the script');
 	const texts = readTexts(reader), text = () => texts[reader.next()];
 	const list = (count) => Array.from({ length: count }, text);
@@ -152,6 +200,8 @@ function readData(bytes) {
 	data.duration = reader.next();
 	data.slices = reader.next();
 	data.groups = readGroups(reader, data.entries, data.flags);
+	data.states = readStates(reader, texts);
 	data.wall = addWallClock(data);
+	data.rows = makeRows(data);
 	return data;
 }

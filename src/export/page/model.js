@@ -11,13 +11,21 @@ function isOfEvent({ wall }, event, selected) {
 		(wall !== null && selected === wall.event && (event === wall.on || event === wall.off));
 }
 
-/* Returns whether an entry is of the selected event, command and thread. */
+/* Returns whether a state is selected: one by its number, 'off' for all off the CPU, '' for any. */
+function isOfState(state, selected) {
+	return selected === '' || (selected === 'off' ? state !== RUNNING : state === Number(selected));
+}
+
+/* Returns whether an entry is of the selected event, command, thread, row and state. */
 function entryFilter(data, selection) {
-	const { entries, threads } = data, { event, comm, thread } = selection;
+	const { entries, threads, rows } = data, { event, comm, thread, row, state } = selection;
+	const ofRow = row === null ? null : (i) => threads.tid[i] === rows[row].id &&
+		(threads.pid[i] === rows[row].pid || !rows[row].pid);
 
 	return (i) => isOfEvent(data, entries.event[i], event) &&
 		(comm === null || threads.comm[entries.thread[i]] === comm) &&
-		(thread === null || entries.old[i] || entries.thread[i] === thread);
+		(entries.old[i] || (thread === null || entries.thread[i] === thread) &&
+			(ofRow === null || ofRow(entries.thread[i])) && isOfState(entries.state[i], state));
 }
 
 /*

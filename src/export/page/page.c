@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/no_memory.h"
-#include "export/internal.h"
+#include "export/schedule.h"
 #include "page.h"
 #include "export/page_assets.h"
 
@@ -111,6 +111,7 @@ static int add_entries(struct page *page, struct perch_export *export,
 			.thread = map->thread[from->thread],
 			.event = map->event[from->event],
 			.old = old,
+			.state = from->state,
 		};
 
 		map->entry[i] = perch__page_entry(page, &entry);
@@ -171,6 +172,10 @@ static int add_export(struct page *page, struct perch_export *export, bool old)
 		rc = add_entries(page, export, &tree, &map, old);
 	if (!rc && !old)
 		rc = add_samples(page, export, &map);
+	if (!rc && !old && export->schedule)
+		rc = perch__schedule_end(export);
+	if (!rc && !old && export->schedule)
+		rc = perch__page_add_states(page, &export->schedule->states);
 	free(memory);
 	perch__export_tree_clear(&tree);
 	return rc;
@@ -274,6 +279,8 @@ static int add_notes(struct page *page, const struct perch_export *export)
 		const char *text;
 	} notes[] = {
 		{ stats.lost, "Records that the kernel could not write" },
+		{ export->schedule ? export->schedule->uncertain : 0,
+		  "Intervals of threads that may be wrong, because switches are missing" },
 		{ export->stats.unreadable, "Lines of the text that could not be read" },
 		{ export->stats.cut, "Frames below 1024 others, which are left out" },
 	};

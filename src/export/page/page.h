@@ -18,6 +18,7 @@
 
 struct perch_error;
 struct perch_export;
+struct export_states;
 
 #define PAGE_NONE UINT32_MAX
 
@@ -55,9 +56,10 @@ struct page_thread {
 	uint32_t pid, tid, comm;
 };
 
-/* The samples of one stack, thread and event. old is 1 in the recording to compare with, else 0. */
+/* The samples of one stack, thread, event and state of the thread (enum export_state). old is 1 in
+ * the recording to compare with, else 0. */
 struct page_entry {
-	uint32_t node, thread, event, old;
+	uint32_t node, thread, event, old, state;
 	uint64_t samples, period;
 };
 
@@ -88,6 +90,9 @@ struct page {
 	uint32_t title, old_title;	/* old_title: 0 if there is nothing to compare with */
 	bool has_cpus, has_times;
 	bool has_counts; /* some entries have a number that may not be that of samples */
+	/* What threads and CPUs did, of the export; NULL: unknown. row_name: of each track. */
+	const struct export_states *states;
+	uint32_t *row_name;
 	unsigned digits; /* behind the point: all numbers of samples and periods are / 10^digits */
 };
 
@@ -150,11 +155,38 @@ int perch__page_put_text(const char *text, FILE *out);
 /* Fills err for what the functions above and below return. Returns rc. */
 int perch__page_error(int rc, struct perch_error *err);
 
+/* ---- page_block.c ---- */
+
+/* A block of numbers and texts. */
+struct page_block {
+	unsigned char *byte;
+	size_t nr, capacity;
+	bool failed; /* out of memory */
+};
+
+/* Appends a number of any size. */
+void perch__page_put_number(struct page_block *block, uint64_t number);
+void perch__page_put_bytes(struct page_block *block, const char *bytes, size_t nr);
+/* Writes a column of a table: expression is evaluated for each i. */
+#define PUT_COLUMN(block, nr, expression)                              \
+	do {                                                           \
+		for (size_t i = 0; i < (nr); i++)                      \
+			perch__page_put_number((block), (expression)); \
+	} while (0)
+
 /* ---- page_data.c ---- */
 
 /* Writes bytes. Returns 0 or a negative errno. */
 int perch__page_put(const void *bytes, size_t nr, FILE *out);
 /* Writes the data block: numbers, compressed by zlib, in base64. Returns 0 or a negative errno. */
 int perch__page_put_data(const struct page *page, FILE *out);
+
+/* ---- page_states.c ---- */
+
+/* Chooses the threads and CPUs that have rows. Returns 0 or -ENOMEM. */
+int perch__page_add_states(struct page *page, struct export_states *states);
+/* Writes the rows. number: of the texts, by offset; first: the time that is 0. */
+void perch__page_put_states(struct page_block *block, const struct page *page,
+			    const uint32_t *number, uint64_t first);
 
 #endif

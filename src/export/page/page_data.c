@@ -13,13 +13,15 @@
  *	locations  number, then functions, files, lines
  *	nodes      number without the root, then for each how many levels its parent is above the
  *	           node before it, then locations
- *	entries    number, then differences of nodes, threads, 2 * events + old, samples, periods
+ *	entries    number, then differences of nodes, threads, 16 * events + 2 * states + old,
+ *	           samples, periods
  *	flags      see enum block_flags
  *	digits     behind the point: numbers of samples and periods are / 10^digits
  *	times      first time and duration in ns, number of slices (equal parts of the duration)
  *	groups     for each entry a number of groups: samples of one slice and CPU
  *	           then differences of slices, CPUs + 1, numbers of samples, with
  *	           BLOCK_PERIODS periods; without, each sample of an entry has the same period
+ *	states     see page_states.c
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,9 +29,10 @@
 #include <zlib.h>
 
 #include "base/array.h"
+#include "export/states.h"
 #include "page.h"
 
-#define VERSION 2
+#define VERSION 3
 
 enum block_flags {
 	BLOCK_CPUS = 1,
@@ -40,46 +43,11 @@ enum block_flags {
 };
 
 /* Above these numbers of samples a page has fewer slices, and averages of periods. */
-#define MANY_SAMPLES	 200000
-#define SLICES		 2048
-#define SLICES_IF_LARGE	 1024
-#define MAX_PLAIN_NUMBER 127
+#define MANY_SAMPLES	200000
+#define SLICES		2048
+#define SLICES_IF_LARGE 1024
 
-#define LEVEL		 4 /* of zlib; 9 takes 20 times as long for 4 % fewer bytes */
-
-struct page_block {
-	unsigned char *byte;
-	size_t nr, capacity;
-	bool failed; /* out of memory */
-};
-
-static void put_number(struct page_block *block, uint64_t number)
-{
-	if (PERCH__ARRAY_RESERVE(block->byte, block->capacity, block->nr + 10)) {
-		block->failed = true;
-		return;
-	}
-	for (; number > MAX_PLAIN_NUMBER; number >>= 7)
-		block->byte[block->nr++] = (unsigned char)(number | (MAX_PLAIN_NUMBER + 1));
-	block->byte[block->nr++] = (unsigned char)number;
-}
-
-static void put_bytes(struct page_block *block, const char *bytes, size_t nr)
-{
-	if (PERCH__ARRAY_RESERVE(block->byte, block->capacity, block->nr + nr)) {
-		block->failed = true;
-		return;
-	}
-	memcpy(block->byte + block->nr, bytes, nr);
-	block->nr += nr;
-}
-
-/* Writes a column of a table: expression is evaluated for each i. */
-#define PUT_COLUMN(block, nr, expression)                  \
-	do {                                               \
-		for (size_t i = 0; i < (nr); i++)          \
-			put_number((block), (expression)); \
-	} while (0)
+#define LEVEL		4 /* of zlib; 9 takes 20 times as long for 4 % fewer bytes */
 
 /* ---- tables ---- */
 
@@ -90,28 +58,28 @@ static void put_texts(struct page_block *block, const struct page *page, uint32_
 
 	for (size_t at = 0; at < page->nr_bytes; at += strlen(page->text + at) + 1)
 		number[at] = nr++;
-	put_number(block, page->nr_bytes);
-	put_bytes(block, page->text, page->nr_bytes);
+	perch__page_put_number(block, page->nr_bytes);
+	perch__page_put_bytes(block, page->text, page->nr_bytes);
 }
 
 static void put_tables(struct page_block *block, const struct page *page, const uint32_t *number)
 {
-	put_number(block, number[page->title]);
-	put_number(block, number[page->old_title]);
-	put_number(block, page->nr_notes);
+	perch__page_put_number(block, number[page->title]);
+	perch__page_put_number(block, number[page->old_title]);
+	perch__page_put_number(block, page->nr_notes);
 	PUT_COLUMN(block, page->nr_notes, number[page->note[i]]);
-	put_number(block, page->nr_events);
+	perch__page_put_number(block, page->nr_events);
 	PUT_COLUMN(block, page->nr_events, number[page->event[i].name]);
 	PUT_COLUMN(block, page->nr_events, page->event[i].is_clock);
-	put_number(block, page->nr_threads);
+	perch__page_put_number(block, page->nr_threads);
 	PUT_COLUMN(block, page->nr_threads, page->thread[i].pid);
 	PUT_COLUMN(block, page->nr_threads, page->thread[i].tid);
 	PUT_COLUMN(block, page->nr_threads, number[page->thread[i].comm]);
-	put_number(block, page->nr_functions);
+	perch__page_put_number(block, page->nr_functions);
 	PUT_COLUMN(block, page->nr_functions, number[page->function[i].name]);
 	PUT_COLUMN(block, page->nr_functions, number[page->function[i].dso]);
 	PUT_COLUMN(block, page->nr_functions, page->function[i].kind);
-	put_number(block, page->nr_locations);
+	perch__page_put_number(block, page->nr_locations);
 	PUT_COLUMN(block, page->nr_locations, page->location[i].function);
 	PUT_COLUMN(block, page->nr_locations, number[page->location[i].file]);
 	PUT_COLUMN(block, page->nr_locations, page->location[i].line);
@@ -120,13 +88,13 @@ static void put_tables(struct page_block *block, const struct page *page, const 
 /* Writes the nodes but the root. Each is a child of the node before it or of a parent of that. */
 static void put_nodes(struct page_block *block, const struct page *page)
 {
-	put_number(block, page->nr_nodes - 1);
+	perch__page_put_number(block, page->nr_nodes - 1);
 	for (size_t i = 1; i < page->nr_nodes; i++) {
 		uint32_t levels = 0;
 
 		for (size_t at = i - 1; at != page->node[i].parent; at = page->node[at].parent)
 			levels++;
-		put_number(block, levels);
+		perch__page_put_number(block, levels);
 	}
 	PUT_COLUMN(block, page->nr_nodes - 1, page->node[i + 1].location);
 }
@@ -136,10 +104,10 @@ static void put_entries(struct page_block *block, const struct page *page)
 	const struct page_entry *entry = page->entry;
 	size_t nr = page->nr_entries;
 
-	put_number(block, nr);
+	perch__page_put_number(block, nr);
 	PUT_COLUMN(block, nr, entry[i].node - (i ? entry[i - 1].node : 0));
 	PUT_COLUMN(block, nr, entry[i].thread);
-	PUT_COLUMN(block, nr, 2 * entry[i].event + entry[i].old);
+	PUT_COLUMN(block, nr, 16 * entry[i].event + 2 * entry[i].state + entry[i].old);
 	PUT_COLUMN(block, nr, entry[i].samples);
 	PUT_COLUMN(block, nr, entry[i].period);
 }
@@ -173,6 +141,10 @@ static void find_times(struct groups *groups, const struct page *page)
 	}
 	if (!page->nr_samples)
 		groups->first = 0;
+	if (page->states && page->states->first < groups->first)
+		groups->first = page->states->first;
+	if (page->states && page->states->last > last)
+		last = page->states->last;
 	groups->duration = page->nr_samples ? last - groups->first + 1 : 1;
 	groups->slices = page->nr_samples > MANY_SAMPLES ? SLICES_IF_LARGE : SLICES;
 	if (!page->has_times)
@@ -259,17 +231,17 @@ static void put_groups(struct page_block *block, const struct groups *groups,
 	const struct page_group *group = groups->group;
 	size_t at = 0;
 
-	put_number(block, groups->flags);
-	put_number(block, page->digits);
-	put_number(block, groups->first);
-	put_number(block, groups->duration);
-	put_number(block, groups->slices);
+	perch__page_put_number(block, groups->flags);
+	perch__page_put_number(block, page->digits);
+	perch__page_put_number(block, groups->first);
+	perch__page_put_number(block, groups->duration);
+	perch__page_put_number(block, groups->slices);
 	for (size_t i = 0; i < page->nr_entries; i++) {
 		size_t start = at;
 
 		while (at < groups->nr && group[at].entry == i)
 			at++;
-		put_number(block, at - start);
+		perch__page_put_number(block, at - start);
 	}
 	PUT_COLUMN(block, groups->nr,
 		   group[i].slice -
@@ -288,12 +260,13 @@ static int put_block(struct page_block *block, const struct page *page)
 	int rc = number ? make_groups(&groups, page) : -ENOMEM;
 
 	if (!rc) {
-		put_number(block, VERSION);
+		perch__page_put_number(block, VERSION);
 		put_texts(block, page, number);
 		put_tables(block, page, number);
 		put_nodes(block, page);
 		put_entries(block, page);
 		put_groups(block, &groups, page);
+		perch__page_put_states(block, page, number, groups.first);
 	}
 	free(groups.group);
 	free(number);

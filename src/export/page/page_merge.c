@@ -91,7 +91,8 @@ static int merge_samples(const struct merge *merge)
 			to, &(struct page_entry){ .node = merge->node[entry->node],
 						  .thread = merge->thread[entry->thread],
 						  .event = merge->event[entry->event],
-						  .old = merge->old });
+						  .old = merge->old,
+						  .state = entry->state });
 
 		if (index == PAGE_NONE)
 			return -ENOMEM;

@@ -32,6 +32,7 @@ void perch__page_clear(struct page *page)
 	free(page->sample);
 	free(page->event);
 	free(page->note);
+	free(page->row_name);
 	perch__hash_clear(&page->texts);
 	perch__hash_clear(&page->functions);
 	perch__hash_clear(&page->locations);
@@ -105,7 +106,7 @@ DEFINE_FIND(location, location, nr_locations, locations, 3)
 DEFINE_FIND(node, node, nr_nodes, nodes, 2)
 DEFINE_FIND(thread, thread, nr_threads, threads, 3)
 DEFINE_FIND(event, event, nr_events, events, 2)
-DEFINE_FIND(entry, entry, nr_entries, entries, 4)
+DEFINE_FIND(entry, entry, nr_entries, entries, 5)
 
 static bool same_name(const void *functions, uint32_t index, const void *name)
 {

@@ -17,6 +17,7 @@ function defaultState(data) {
 	return {
 		event: mainEvent(data),
 		comm: null, thread: null, cpu: null, from: 0, to: data.slices, samples: false,
+		row: null, state: '', rows: 'threads',
 		group: 'command', recursion: false, lines: false, byWeight: false, icicle: false,
 		color: data.oldTitle ? 'change' : data.wall ? 'wait' : 'kind', search: '', view: 'flame', fn: null, path: '',
 		sort: data.oldTitle ? 'change' : 'self',
@@ -25,6 +26,7 @@ function defaultState(data) {
 
 const CHOICES = {
 	group: ['command', 'thread', 'none'], color: ['kind', 'dso', 'wait', 'change'],
+	state: ['', 'off', '0', '1', '2', '3', '4', '5'], rows: ['threads', 'cpus', 'none'],
 	view: ['flame', 'butterfly', 'tree'], sort: ['self', 'total', 'change', 'name'],
 };
 
@@ -33,6 +35,7 @@ function parseMember(name, text, standard, data) {
 	const limits = {
 		event: data.events.length - 1, thread: data.threads.count - 1, cpu: 1e6,
 		from: data.slices - 1, to: data.slices, fn: data.functions.count - 1,
+		row: data.rows.length - 1,
 	};
 
 	if (name in CHOICES)
@@ -58,6 +61,8 @@ function readFragment(fragment, data) {
 		if (value !== undefined)
 			state[name] = value;
 	}
+	if (state.row !== null && data.rows[state.row].isCpu)
+		state.row = null;
 	if (state.from >= state.to)
 		Object.assign(state, { from: 0, to: data.slices });
 	if (state.view === 'butterfly' && state.fn === null)

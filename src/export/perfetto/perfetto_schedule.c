@@ -208,7 +208,7 @@ static int put_track(struct perfetto *perfetto, const struct schedule_thread *fr
 
 enum { SLICE_BEGIN = 1, SLICE_END };
 
-static int put_slice(struct perfetto *perfetto, uint32_t tid, uint32_t state, uint64_t start,
+static int put_slice(struct perfetto *perfetto, uint32_t tid, const char *name, uint64_t start,
 		     uint64_t end)
 {
 	Perch__Perfetto__TracePacket packet = PERCH__PERFETTO__TRACE_PACKET__INIT;
@@ -217,7 +217,7 @@ static int put_slice(struct perfetto *perfetto, uint32_t tid, uint32_t state, ui
 
 	PERFETTO_SET(event, type, SLICE_BEGIN);
 	PERFETTO_SET(event, track_uuid, (uint64_t)tid);
-	event.name = (char *)perch_timeline_state_name(state);
+	event.name = (char *)name;
 	packet.track_event = &event;
 	PERFETTO_SET(packet, timestamp, start);
 	rc = perch__perfetto_put(perfetto, &packet, SEQUENCE_MAIN);
@@ -225,6 +225,35 @@ static int put_slice(struct perfetto *perfetto, uint32_t tid, uint32_t state, ui
 	PERFETTO_SET(event, type, SLICE_END);
 	PERFETTO_SET(packet, timestamp, end);
 	return rc ? rc : perch__perfetto_put(perfetto, &packet, SEQUENCE_MAIN);
+}
+
+static int put_state(struct perfetto *perfetto, uint32_t tid, uint32_t state, uint64_t start,
+		     uint64_t end)
+{
+	return put_slice(perfetto, tid, perch_timeline_state_name(state), start, end);
+}
+
+/* A run of which a switch is missing has a slice of that name on the track of its thread. */
+static int mark_uncertain(struct perfetto *perfetto, const struct schedule_run *run, size_t nr)
+{
+	struct export_schedule *schedule = perfetto->export->schedule;
+	bool *has_track = calloc(schedule->nr_threads + 1, sizeof(*has_track));
+	int rc = has_track ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < nr && !rc; i++) {
+		const struct schedule_thread *thread = &schedule->thread[run[i].thread];
+
+		if (!run[i].uncertain)
+			continue;
+		if (!has_track[run[i].thread])
+			rc = put_track(perfetto, thread);
+		has_track[run[i].thread] = true;
+		if (!rc)
+			rc = put_slice(perfetto, thread->tid, "uncertain: a switch is missing",
+				       run[i].start, run[i].end);
+	}
+	free(has_track);
+	return rc;
 }
 
 /* The runs are sorted by thread and time. */
@@ -239,11 +268,11 @@ static int put_slices(struct perfetto *perfetto, const struct schedule_run *run,
 		if (!i || run[i - 1].thread != run[i].thread)
 			rc = put_track(perfetto, thread);
 		if (!rc)
-			rc = put_slice(perfetto, thread->tid, PERCH_TIMELINE_RUNNING, run[i].start,
+			rc = put_state(perfetto, thread->tid, PERCH_TIMELINE_RUNNING, run[i].start,
 				       run[i].end);
 		if (!rc && i + 1 < nr && run[i + 1].thread == run[i].thread &&
 		    run[i + 1].start > run[i].end)
-			rc = put_slice(perfetto, thread->tid, run[i].next_state, run[i].end,
+			rc = put_state(perfetto, thread->tid, run[i].next_state, run[i].end,
 				       run[i + 1].start);
 	}
 	return rc;
@@ -269,6 +298,8 @@ int perch__perfetto_schedule(struct perfetto *perfetto)
 			next++;
 		rc = put_bundle(perfetto, bundle, event + first, next - first);
 	}
+	if (!rc)
+		rc = mark_uncertain(perfetto, schedule->run, on_cpus);
 	if (!rc && schedule->nr_runs)
 		rc = put_slices(perfetto, schedule->run + on_cpus, schedule->nr_runs - on_cpus);
 	free(event);
