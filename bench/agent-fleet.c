@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <perch/encoder.h>
 
-#include "agent/push.h"
+#include "agent/push/push.h"
 #include "bench.h"
 
 enum {

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/labels.h"
-#include "agent/push.h"
-#include "agent/push_answer.h"
+#include "agent/labels/labels.h"
+#include "agent/push/push.h"
+#include "agent/push/push_answer.h"
 #include "cli/config_file.h"
 #include "cli/messages.h"
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/labels.h"
+#include "agent/labels/labels.h"
 
 #define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define POD "/kubepods/pod1b2c3d4e-5f60-4718-8293-a4b5c6d7e8f9/" ID

@@ -18,8 +18,8 @@
 #include <zlib.h>
 #include <cmocka.h>
 
-#include "agent/push.h"
-#include "agent/push_answer.h"
+#include "agent/push/push.h"
+#include "agent/push/push_answer.h"
 #include "http_server.h"
 
 #define SECOND	    1000000000ull

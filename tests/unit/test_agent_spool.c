@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/spool.h"
+#include "agent/push/spool.h"
 
 #define SECOND 1000000000ull
 #define NOW    (1000000 * SECOND)
