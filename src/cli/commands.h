@@ -6,13 +6,18 @@
 #ifndef PERCH_CLI_COMMANDS_H
 #define PERCH_CLI_COMMANDS_H
 
+#include <stddef.h>
+
 struct cli_usage;
 
 int perch_cmd_stat(int argc, char **argv);
+/* Messages begin with argv[0], which may be another command that records. */
 int perch_cmd_record(int argc, char **argv);
 /* The same, of all CPUs unless the options name tasks or CPUs: of a command whose events are not
  * those of a program. argv[1] is "-a", which then counts. */
 int perch_cmd_record_all_cpus(int argc, char **argv);
+/* Stores the number of events that these arguments name. Returns 0, or the exit status. */
+int perch_cmd_record_events(int argc, char **argv, size_t *nr);
 int perch_cmd_report(int argc, char **argv);
 int perch_cmd_annotate(int argc, char **argv);
 int perch_cmd_sched(int argc, char **argv);

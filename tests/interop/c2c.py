@@ -18,7 +18,7 @@ PERF = os.environ.get("PERF", "perf")
 
 IP, TID, TIME, ADDR, CPU, PERIOD, DATA_SRC = 1, 2, 4, 8, 1 << 7, 1 << 8, 1 << 15
 LOAD, STORE, HIT, MISS, L1, L3, REMOTE, HITM = 2, 4, 2, 4, 8, 64, 1024, 16
-PID = 100
+PID, OTHER = 100, 200  # the threads of OTHER are from 200 on
 
 
 def run(*words):
@@ -41,16 +41,19 @@ def write_file(path, samples):
     attr = struct.pack("<IIQQQQQ", 4, 128, 0x1cd, 1, kind, 0, 1 << 18 | 1 << 20)
     attr += bytes(128 - len(attr))
 
+    def pid_of(tid):
+        return OTHER if tid >= OTHER else PID
+
     def trailer(tid):
-        return struct.pack("<IIQII", PID, tid, 10 ** 9, 0, 0)
+        return struct.pack("<IIQII", pid_of(tid), tid, 10 ** 9, 0, 0)
     records = b""
     for tid in sorted({sample[0] for sample in samples}):
-        records += record(3, 0, struct.pack("<II", PID, tid) + b"thread%d\0" % (tid % 10) + trailer(tid))
+        records += record(3, 0, struct.pack("<II", pid_of(tid), tid) + b"thread%d\0" % (tid % 10) + trailer(tid))
     path_of_code = b"/nonexistent/program"
     path_of_code += bytes(8 - len(path_of_code) % 8)
     records += record(1, 2, struct.pack("<IIQQQ", PID, PID, 0x400000, 0x100000, 0) + path_of_code + trailer(PID))
     for number, (tid, cpu, code, address, data_src) in enumerate(samples):
-        records += record(9, 2, struct.pack("<QIIQQIIQQ", code, PID, tid, (10 + number) * 10 ** 9, address, cpu, 0, 1, data_src))
+        records += record(9, 2, struct.pack("<QIIQQIIQQ", code, pid_of(tid), tid, (10 + number) * 10 ** 9, address, cpu, 0, 1, data_src))
     data = 104 + len(attr) + 16
     # the features NRCPUS and NUMA_TOPOLOGY, without which perf c2c reads no file: two CPUs, one node
     features = {7: struct.pack("<II", 2, 2), 14: struct.pack("<IIQQI", 1, 0, 1 << 20, 1 << 19, 64) + b"0-1" + bytes(61)}
@@ -106,6 +109,16 @@ def check_built():
               str([(name, own[name], theirs[name]) for name in names]))
 
 
+def check_kernel():
+    """Processes share the memory of the kernel, and not their own."""
+    samples = []
+    for address in (0xffff888000001000, 0x500000):
+        samples += [(101, 0, 0x401000, address, source(STORE, HIT | L1)), (201, 1, 0x402000, address, source(LOAD, HIT | L3, HITM))] * 3
+    write_file("kernel", samples)
+    own = sums(run("c2c", "report", "-i", "kernel").stdout)
+    check((own.get("Cache lines"), own.get("Cache lines that threads share")) == (3, 1), "a line of the kernel is that of all processes", str(own))
+
+
 PROGRAM = """
 #include <pthread.h>
 struct { volatile long a, b; } shared __attribute__((aligned(64)));
@@ -158,6 +171,11 @@ def check_commands():
         done = run(command, "record", "-o", "none", "--", "true")
         check(done.returncode == 0 or "this machine samples no memory accesses" in done.stderr or done.returncode == 1,
               command + " record names what the machine lacks", done)
+        other = run(command, "record", "-o", "none", "--", "cat", "-e", "/dev/null")
+        same = run(command, "record", "-o", "none", "cat", "-e", "/dev/null")
+        check(other.returncode == done.returncode == same.returncode and
+              all(("samples no memory" in one.stderr) == ("samples no memory" in done.stderr) for one in (other, same)),
+              command + " record: an option of the program is no event", [other, same])
     done = run("record", "-q", "-e", "task-clock:u", "-o", "times", "--", "true")
     done = run("c2c", "report", "-i", "times")
     check(done.returncode == 2 and "has no addresses of data" in done.stderr, "a recording without addresses is refused", done)
@@ -167,6 +185,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
         check_built()
+        check_kernel()
         check_breakpoints()
         check_commands()
         os.chdir("/")

@@ -94,15 +94,16 @@ static bool same_access(const void *accesses, uint32_t index, const void *key)
 	       access->tid == wanted->tid && access->offset == wanted->offset;
 }
 
-/* Returns the index of a line; UINT32_MAX without memory. Processes that share memory share the
- * line if its physical address was recorded. */
+/* Returns the index of a line; UINT32_MAX without memory. All processes share the lines of the
+ * kernel, and those of memory that they share if its physical address was recorded. */
 static uint32_t find_line(struct c2c *c2c, const struct perch_session_sample *sample)
 {
 	const struct perch_sample *values = &sample->record->sample;
 	bool physical = sample->event->attr.sample_type & PERCH_SAMPLE_PHYS_ADDR &&
 			values->phys_addr;
+	bool shared = physical || values->addr >> 63;
 	const struct c2c_line wanted = {
-		.pid = physical ? 0 : perch_thread_pid(sample->thread),
+		.pid = shared ? 0 : perch_thread_pid(sample->thread),
 		.address = (physical ? values->phys_addr : values->addr) & ~(c2c->line_size - 1),
 		.shown = values->addr & ~(c2c->line_size - 1),
 		.first_tid = UINT32_MAX,

@@ -50,24 +50,18 @@ static size_t find_events(const struct mem_events *events, char list[MOST_EVENTS
 	return nr;
 }
 
-/* True if the options before the program have an event. */
-static bool names_events(int argc, char **argv)
-{
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-		if (!strncmp(argv[i], "-e", 2) || !strncmp(argv[i], "--event", 7))
-			return true;
-	return false;
-}
-
 int mem_record(const char *command, const struct mem_events *events, const char *const *own,
 	       int argc, char **argv)
 {
 	char list[MOST_EVENTS][TEXT];
-	size_t nr = names_events(argc, argv) ? 0 : find_events(events, list), used = 0;
+	size_t named, nr, used = 0;
 	char **words;
-	int status;
+	int status = perch_cmd_record_events(argc, argv, &named);
 
-	if (!nr && !names_events(argc, argv))
+	if (status)
+		return status;
+	nr = named ? 0 : find_events(events, list);
+	if (!nr && !named)
 		return cli_usage_error(
 			command,
 			"this machine samples no memory accesses: it has neither the event "

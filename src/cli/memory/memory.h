@@ -49,7 +49,7 @@ struct c2c_access {
 };
 
 struct c2c_line {
-	uint32_t pid;	  /* 0: the address is physical */
+	uint32_t pid;	  /* 0: the address is physical, or of the kernel */
 	uint64_t address; /* of its first byte */
 	uint64_t shown;	  /* its virtual address, as the first access has it */
 	struct c2c_sums sums;

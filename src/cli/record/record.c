@@ -323,25 +323,40 @@ static void choose_all_cpus(struct record_options *options)
 	options->argc++;
 }
 
-static int parse_and_run(int argc, char **argv, bool all_cpus)
+/* Returns 0, or the exit status after an error. record_clear_options() frees the options. */
+static int parse_arguments(struct record_options *options, struct cli_shown_calls *shown)
 {
-	struct record_options options = { .command = "record", .argc = argc, .argv = argv };
-	struct cli_shown_calls shown;
 	struct perch_error err;
-	int first, status;
+	int first, status = record_set_defaults(options);
 
-	status = record_set_defaults(&options);
 	if (status)
 		return status;
-	cli_show_calls(&shown, &options.verbose);
-	if (perch_machine_new(&options.events.machine, NULL, &shown.calls, &err) < 0)
-		return cli_error(options.command, &err);
+	cli_show_calls(shown, &options->verbose);
+	if (perch_machine_new(&options->events.machine, NULL, &shown->calls, &err) < 0)
+		return cli_error(options->command, &err);
 	/* the user waits for one complete answer */
-	perch_machine_set_probing(options.events.machine, true);
-	cli_use_debug_info(options.events.machine);
-	first = record_parse(&options, argc, argv);
-	if (first < argc)
-		options.program_argv = argv + first;
+	perch_machine_set_probing(options->events.machine, true);
+	cli_use_debug_info(options->events.machine);
+	first = record_parse(options, options->argc, options->argv);
+	if (first < options->argc)
+		options->program_argv = options->argv + first;
+	return 0;
+}
+
+static void clear_arguments(struct record_options *options)
+{
+	record_clear_options(options);
+	perch_machine_free(options->events.machine);
+}
+
+static int parse_and_run(int argc, char **argv, bool all_cpus)
+{
+	struct record_options options = { .command = argv[0], .argc = argc, .argv = argv };
+	struct cli_shown_calls shown;
+	int status = parse_arguments(&options, &shown);
+
+	if (status)
+		return status;
 	/* the default of some commands */
 	if (all_cpus && !cli_target_has_tasks(&options.target) && !options.target.cpu_list)
 		choose_all_cpus(&options);
@@ -350,8 +365,7 @@ static int parse_and_run(int argc, char **argv, bool all_cpus)
 		status = cli_check_filter(options.command, options.events.machine);
 	if (!status)
 		status = options.dry_run ? check_plan(&options) : run_command(&options);
-	record_clear_options(&options);
-	perch_machine_free(options.events.machine);
+	clear_arguments(&options);
 	return status;
 }
 
@@ -364,4 +378,16 @@ int perch_cmd_record_all_cpus(int argc, char **argv)
 {
 	argv[1] = argv[0];
 	return parse_and_run(argc - 1, argv + 1, true);
+}
+
+int perch_cmd_record_events(int argc, char **argv, size_t *nr)
+{
+	struct record_options options = { .command = argv[0], .argc = argc, .argv = argv };
+	struct cli_shown_calls shown;
+	int status = parse_arguments(&options, &shown);
+
+	*nr = options.events.list.nr;
+	if (!status)
+		clear_arguments(&options);
+	return status;
 }
