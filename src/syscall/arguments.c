@@ -37,22 +37,54 @@ static void put_descriptor(struct perch__say *to, int fd,
 	perch__say_put(to, ">?", verified ? 1 : 2);
 }
 
-/* What an argument points to; its address if that cannot be read. */
-static void put_memory(struct perch__say *to, const struct perch_syscall_call *call, unsigned index,
-		       const struct perch_syscall_process *process)
+/* The flags of open(2) differ on ARM. */
+static unsigned open_flags_of(const struct perch_syscall_call *call)
 {
-	unsigned kind = call->syscall->kind[index];
-	uint64_t address = call->argument[index];
-	uint64_t size = index + 1 < PERCH_SYSCALL_ARGUMENTS ? call->argument[index + 1] : 0;
+	return call->abi == PERCH_SYSCALL_ARM64 ? PERCH__ARG_ARM_OPEN_FLAGS : PERCH__ARG_OPEN_FLAGS;
+}
+
+/* How many bytes or elements an argument points to, where another argument says it. */
+static uint64_t number_of(const struct perch_syscall_call *call, unsigned kind, unsigned index)
+{
+	if (kind == PERCH__ARG_FD_SET)
+		return call->argument[0];
+	if (kind == PERCH__ARG_CPU_SET)
+		return index && call->argument[index - 1] < UINT32_MAX
+			       ? 8 * call->argument[index - 1]
+			       : 0;
+	return index + 1 < PERCH_SYSCALL_ARGUMENTS ? call->argument[index + 1] : 0;
+}
+
+/* The kind of a struct that some machines have in another form; NONE: it is not known here. */
+static unsigned struct_of(const struct perch_syscall_call *call, unsigned kind, uint64_t nr)
+{
+	bool is_x86 = call->abi == PERCH_SYSCALL_X86_64 || call->abi == PERCH_SYSCALL_I386;
+
+	if (kind == PERCH__ARG_EPOLL_EVENT && !is_x86)
+		return PERCH__ARG_ALIGNED_EPOLL_EVENT;
+	/* RISC-V has no sa_restorer */
+	if (kind == PERCH__ARG_SIGACTION && call->abi == PERCH_SYSCALL_GENERIC)
+		return PERCH__ARG_NONE;
+	if (kind == PERCH__ARG_SOCKET_VALUE && nr != sizeof(int))
+		return PERCH__ARG_NONE;
+	return kind == PERCH__ARG_TIMESPEC_OR_VALUE ? PERCH__ARG_TIMESPEC : kind;
+}
+
+/* What an argument points to; its address if that cannot be read. */
+static void put_memory(struct perch__say *to, const struct perch_syscall_call *call, unsigned kind,
+		       unsigned index, const struct perch_syscall_process *process)
+{
+	uint64_t address = call->argument[index], nr = number_of(call, kind, index);
 	/* structs are read as those of this machine's own ABI */
-	bool wide = call->abi != PERCH_SYSCALL_I386 || sizeof(long) == 4;
+	bool narrow = call->abi == PERCH_SYSCALL_I386 && sizeof(long) != 4;
 	bool done = false;
 
+	kind = struct_of(call, kind, nr);
 	if (address && process && process->read) {
 		if (kind == PERCH__ARG_PATH || kind == PERCH__ARG_STRING)
 			done = perch__say_string(to, process, address);
-		else if (wide || kind == PERCH__ARG_SOCKADDR || kind == PERCH__ARG_POLLFDS)
-			done = perch__say_value(to, kind, process, address, size);
+		else if (!narrow || kind == PERCH__ARG_SOCKADDR || perch__is_struct(kind, true))
+			done = perch__say_value(to, kind, process, address, nr);
 	}
 	if (!done)
 		perch__say_pointer(to, address);
@@ -101,15 +133,45 @@ static void put_request(struct perch__say *to, uint32_t request)
 	perch__say_add(to, ")");
 }
 
-static void put_signal(struct perch__say *to, int32_t number)
+/* The third argument of fcntl(2). Returns false if the command has none. */
+static bool put_fcntl(struct perch__say *to, const struct perch_syscall_call *call, unsigned index,
+		      const struct perch_syscall_process *process)
 {
-	if (number > 32 && number <= 64) {
-		perch__say_add(to, "SIGRT_");
-		perch__say_number(to, (uint64_t)(number - 32), 10);
-	} else if (number > 0 && number <= 32) {
-		perch__say_words(to, PERCH__ARG_SIGNAL, (uint32_t)number);
-	} else {
-		perch__say_signed(to, number);
+	uint64_t command = call->argument[index - 1], value = call->argument[index];
+
+	switch (command) {
+	case 1:	   /* F_GETFD */
+	case 3:	   /* F_GETFL */
+	case 9:	   /* F_GETOWN */
+	case 11:   /* F_GETSIG */
+	case 1025: /* F_GETLEASE */
+	case 1032: /* F_GETPIPE_SZ */
+	case 1034: /* F_GET_SEALS */
+		return false;
+	case 0:	   /* F_DUPFD */
+	case 1030: /* F_DUPFD_CLOEXEC */
+	case 8:	   /* F_SETOWN */
+	case 1031: /* F_SETPIPE_SZ */
+		perch__say_signed(to, (int32_t)value);
+		return true;
+	case 2: /* F_SETFD */
+		return perch__say_words(to, PERCH__ARG_DESCRIPTOR_FLAGS, value);
+	case 4: /* F_SETFL */
+		return perch__say_words(to, open_flags_of(call), value);
+	case 10: /* F_SETSIG */
+		perch__say_signal(to, (int32_t)value);
+		return true;
+	case 5: /* F_GETLK, F_SETLK, F_SETLKW */
+	case 6:
+	case 7:
+	case 36: /* the same for open file descriptions */
+	case 37:
+	case 38:
+		put_memory(to, call, PERCH__ARG_FILE_LOCK, index, process);
+		return true;
+	default:
+		perch__say_pointer(to, value);
+		return true;
 	}
 }
 
@@ -187,12 +249,10 @@ static bool put_argument(struct perch__say *to, const struct perch_syscall_call 
 		/* fall through */
 	case PERCH__ARG_PATH:
 	case PERCH__ARG_STRING:
-	case PERCH__ARG_TIMESPEC:
-	case PERCH__ARG_TIMEVAL:
-	case PERCH__ARG_SOCKADDR:
-	case PERCH__ARG_POLLFDS:
-		put_memory(to, call, index, process);
+		put_memory(to, call, kind, index, process);
 		return true;
+	case PERCH__ARG_FCNTL_ARGUMENT:
+		return put_fcntl(to, call, index, process);
 	case PERCH__ARG_SOCKET_OPTION:
 		put_option(to, call, index);
 		return true;
@@ -200,13 +260,15 @@ static bool put_argument(struct perch__say *to, const struct perch_syscall_call 
 		put_request(to, (uint32_t)value);
 		return true;
 	case PERCH__ARG_SIGNAL:
-		put_signal(to, (int32_t)value);
+		perch__say_signal(to, (int32_t)value);
 		return true;
 	case PERCH__ARG_OPEN_FLAGS:
-		kind = call->abi == PERCH_SYSCALL_ARM64 ? PERCH__ARG_ARM_OPEN_FLAGS : kind;
-		/* fall through */
+		return perch__say_words(to, open_flags_of(call), value);
 	default:
-		return perch__say_words(to, kind, value);
+		if (kind < PERCH__ARG_TIMESPEC || kind > PERCH__ARG_FCNTL_ARGUMENT)
+			return perch__say_words(to, kind, value);
+		put_memory(to, call, kind, index, process);
+		return true;
 	}
 }
 

@@ -4,7 +4,8 @@
  *
  *	joiner.c	entries and exits -> calls
  *	arguments.c	an argument or a result as text
- *	  values.c	  what arguments point to: strings, struct sockaddr and others
+ *	  values.c	  what arguments point to: strings, struct sockaddr, sets and others
+ *	  structs.c	  structs of fixed fields (structs.def)
  *	  words.c	  flags and constants (flags.def, flags_more.def)
  *	  say.c		  numbers
  *	table.c		names and numbers (calls.def)
@@ -80,12 +81,31 @@ void perch__say_pointer(struct perch__say *to, uint64_t address);
 
 /* The words of a value: "O_RDONLY|O_CLOEXEC|0x8". Returns false if the kind has none. */
 bool perch__say_words(struct perch__say *to, unsigned kind, uint64_t value);
+void perch__say_signal(struct perch__say *to, int32_t number); /* SIGINT, SIGRT_2 */
 
 /* ---- values.c: each returns false if it has put nothing, because memory cannot be read ---- */
 
 bool perch__say_string(struct perch__say *to, const struct perch_syscall_process *process,
 		       uint64_t address);
+/* Reads memory as it was in the call: all of it, or nothing. */
+static inline bool perch__read_whole(const struct perch_syscall_process *process, uint64_t address,
+				     void *bytes, size_t size)
+{
+	bool verified = false;
+
+	return process->read(process->context, address, bytes, size, &verified) == (ssize_t)size &&
+	       verified;
+}
+
+/* nr: of bytes or elements, where the kind needs one */
 bool perch__say_value(struct perch__say *to, unsigned kind,
-		      const struct perch_syscall_process *process, uint64_t address, uint64_t size);
+		      const struct perch_syscall_process *process, uint64_t address, uint64_t nr);
+
+/* ---- structs.c ---- */
+
+/* True for a kind of structs.def; narrow: of a program of 32 bits. */
+bool perch__is_struct(unsigned kind, bool narrow);
+bool perch__say_struct(struct perch__say *to, unsigned kind,
+		       const struct perch_syscall_process *process, uint64_t address, uint64_t nr);
 
 #endif

@@ -128,7 +128,7 @@ bool perch_syscall_reads_memory(const struct perch_syscall *syscall)
 		unsigned kind = syscall->kind[i];
 
 		if (kind == PERCH__ARG_PATH || kind == PERCH__ARG_STRING ||
-		    (kind >= PERCH__ARG_TIMESPEC && kind <= PERCH__ARG_POLLFDS))
+		    (kind >= PERCH__ARG_TIMESPEC && kind <= PERCH__ARG_FCNTL_ARGUMENT))
 			return true;
 	}
 	return false;

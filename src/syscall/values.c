@@ -12,7 +12,9 @@
 enum {
 	STRING_BYTES = 256, /* of a string; "..." follows a longer one */
 	PAGE = 4096,	    /* strings are read up to the end of a page first */
-	MOST_POLLFDS = 8,
+	LONG_BITS = 8 * sizeof(long),
+	MOST_BITS = 1024, /* of a set */
+	MOST_SHOWN = 32,  /* numbers of a set */
 };
 
 /* ---- strings ---- */
@@ -92,32 +94,8 @@ bool perch__say_string(struct perch__say *to, const struct perch_syscall_process
 	return true;
 }
 
-/* ---- structs: a stack is soon used again, so they are only shown as they were in the call ---- */
-
-static bool read_whole(const struct perch_syscall_process *process, uint64_t address, void *bytes,
-		       size_t size)
-{
-	bool verified = false;
-
-	return process->read(process->context, address, bytes, size, &verified) == (ssize_t)size &&
-	       verified;
-}
-
-/* {tv_sec=1, tv_nsec=500} */
-static bool put_time(struct perch__say *to, const struct perch_syscall_process *process,
-		     uint64_t address, const char *fraction)
-{
-	int64_t value[2];
-
-	if (!read_whole(process, address, value, sizeof(value)))
-		return false;
-	perch__say_add(to, "{tv_sec=");
-	perch__say_signed(to, value[0]);
-	perch__say_add(to, fraction);
-	perch__say_signed(to, value[1]);
-	perch__say_put(to, "}", 1);
-	return true;
-}
+/* ---- structs of several kinds: a stack is soon used again, so they are only shown as they were in
+ * the call ---- */
 
 static void put_internet(struct perch__say *to, int family, const unsigned char *address,
 			 const unsigned char *port)
@@ -138,7 +116,7 @@ static bool put_address(struct perch__say *to, const struct perch_syscall_proces
 	size_t most = size < sizeof(bytes) ? (size_t)size : sizeof(bytes);
 	uint16_t family;
 
-	if (most < sizeof(family) || !read_whole(process, address, bytes, most))
+	if (most < sizeof(family) || !perch__read_whole(process, address, bytes, most))
 		return false;
 	memcpy(&family, bytes, sizeof(family));
 	if (family == AF_INET && most >= 8) {
@@ -164,44 +142,80 @@ static bool put_address(struct perch__say *to, const struct perch_syscall_proces
 	return true;
 }
 
-/* [{fd=3, events=POLLIN}, ...] */
-static bool put_polls(struct perch__say *to, const struct perch_syscall_process *process,
-		      uint64_t address, uint64_t nr)
+/* Numbers of the bits that are set: [3 5], of descriptors or CPUs. */
+static bool put_set(struct perch__say *to, const struct perch_syscall_process *process,
+		    uint64_t address, uint64_t bits)
 {
-	struct {
-		int32_t fd;
-		uint16_t events, returned;
-	} polls[MOST_POLLFDS];
-	size_t shown = nr < MOST_POLLFDS ? (size_t)nr : MOST_POLLFDS;
+	unsigned long words[MOST_BITS / LONG_BITS] = { 0 };
+	size_t used = bits < MOST_BITS ? (size_t)bits : MOST_BITS, shown = 0;
+	size_t size = (used + LONG_BITS - 1) / LONG_BITS * sizeof(long);
 
-	if (!nr || !read_whole(process, address, polls, shown * sizeof(polls[0])))
+	if (!used || !perch__read_whole(process, address, words, size))
 		return false;
 	perch__say_put(to, "[", 1);
-	for (size_t i = 0; i < shown; i++) {
-		perch__say_add(to, i ? ", {fd=" : "{fd=");
-		perch__say_signed(to, polls[i].fd);
-		perch__say_add(to, ", events=");
-		perch__say_words(to, PERCH__ARG_POLL, polls[i].events);
-		perch__say_put(to, "}", 1);
+	for (size_t i = 0; i < used && shown <= MOST_SHOWN; i++) {
+		if (!(words[i / LONG_BITS] >> i % LONG_BITS & 1))
+			continue;
+		if (shown++)
+			perch__say_put(to, " ", 1);
+		if (shown > MOST_SHOWN)
+			perch__say_add(to, "...");
+		else
+			perch__say_number(to, i, 10);
 	}
-	perch__say_add(to, nr > shown ? ", ...]" : "]");
+	perch__say_put(to, "]", 1);
+	return true;
+}
+
+static void put_or_pointer(struct perch__say *to, unsigned kind,
+			   const struct perch_syscall_process *process, uint64_t address,
+			   uint64_t nr)
+{
+	if (!address || !perch__say_value(to, kind, process, address, nr))
+		perch__say_pointer(to, address);
+}
+
+static bool put_message(struct perch__say *to, const struct perch_syscall_process *process,
+			uint64_t address)
+{
+	struct {
+		uint64_t name;
+		uint32_t name_length, unused;
+		uint64_t vectors, nr_vectors, control, control_length;
+		uint32_t flags, unused_too;
+	} message;
+
+	if (!perch__read_whole(process, address, &message, sizeof(message)))
+		return false;
+	perch__say_add(to, "{msg_name=");
+	put_or_pointer(to, PERCH__ARG_SOCKADDR, process, message.name, message.name_length);
+	perch__say_add(to, ", msg_namelen=");
+	perch__say_number(to, message.name_length, 10);
+	perch__say_add(to, ", msg_iov=");
+	put_or_pointer(to, PERCH__ARG_IOVECS, process, message.vectors, message.nr_vectors);
+	perch__say_add(to, ", msg_iovlen=");
+	perch__say_number(to, message.nr_vectors, 10);
+	perch__say_add(to, ", msg_controllen=");
+	perch__say_number(to, message.control_length, 10);
+	perch__say_add(to, ", msg_flags=");
+	perch__say_words(to, PERCH__ARG_MSG_FLAGS, message.flags);
+	perch__say_put(to, "}", 1);
 	return true;
 }
 
 bool perch__say_value(struct perch__say *to, unsigned kind,
-		      const struct perch_syscall_process *process, uint64_t address, uint64_t size)
+		      const struct perch_syscall_process *process, uint64_t address, uint64_t nr)
 {
 	switch (kind) {
-	case PERCH__ARG_TIMESPEC:
-	case PERCH__ARG_TIMESPEC_OR_VALUE:
-		return put_time(to, process, address, ", tv_nsec=");
-	case PERCH__ARG_TIMEVAL:
-		return put_time(to, process, address, ", tv_usec=");
 	case PERCH__ARG_SOCKADDR:
-		return put_address(to, process, address, size);
-	case PERCH__ARG_POLLFDS:
-		return put_polls(to, process, address, size);
+		return put_address(to, process, address, nr);
+	case PERCH__ARG_FD_SET:
+	case PERCH__ARG_CPU_SET:
+		return put_set(to, process, address, nr);
+	case PERCH__ARG_MESSAGE:
+		return put_message(to, process, address);
 	default:
-		return false;
+		return perch__is_struct(kind, false) &&
+		       perch__say_struct(to, kind, process, address, nr);
 	}
 }

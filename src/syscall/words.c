@@ -63,3 +63,15 @@ bool perch__say_words(struct perch__say *to, unsigned kind, uint64_t value)
 		perch__say_put(to, "0", 1);
 	return true;
 }
+
+void perch__say_signal(struct perch__say *to, int32_t number)
+{
+	if (number > 32 && number <= 64) {
+		perch__say_add(to, "SIGRT_");
+		perch__say_number(to, (uint64_t)(number - 32), 10);
+	} else if (number > 0 && number <= 32) {
+		perch__say_words(to, PERCH__ARG_SIGNAL, (uint32_t)number);
+	} else {
+		perch__say_signed(to, number);
+	}
+}

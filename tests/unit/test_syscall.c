@@ -125,6 +125,8 @@ static void has_groups(void **state)
 /* Memory of a process: one string at 0x1000, a struct at 0x2000; the page after 0x3000 ends soon.
  */
 static const char *string_at_0x1000;
+static const void *struct_at_0x4000;
+static size_t struct_size;
 static bool is_verified;
 
 static ssize_t read_memory(void *context, uint64_t address, void *bytes, size_t size,
@@ -135,8 +137,11 @@ static ssize_t read_memory(void *context, uint64_t address, void *bytes, size_t 
 	const void *from = address == 0x1000   ? string_at_0x1000
 			   : address == 0x2000 ? (const void *)time
 			   : address == 0x2100 ? (const void *)internet
+			   : address == 0x4000 ? struct_at_0x4000
 					       : NULL;
-	size_t most = address == 0x1000 ? strlen(string_at_0x1000) + 1 : 16;
+	size_t most = address == 0x1000	  ? strlen(string_at_0x1000) + 1
+		      : address == 0x4000 ? struct_size
+					  : 16;
 
 	(void)context;
 	*verified = is_verified;
@@ -231,6 +236,151 @@ static void formats_arguments(void **state)
 	/* not known: all six */
 	assert_string_equal(TEXT(X86_64, "tuxcall", 1, 2, 3, 4, 5, 6),
 			    "0x1, 0x2, 0x3, 0x4, 0x5, 0x6");
+}
+
+#define STRUCT(...) (const uint64_t[8]){ __VA_ARGS__ }, sizeof((uint64_t[]){ __VA_ARGS__ })
+
+/* Structs at 0x4000, as the kernel has them on 64 bits. */
+static void formats_structs(void **state)
+{
+	const struct {
+		enum perch_syscall_abi abi;
+		const char *name;
+		uint64_t argument[6];
+		const uint64_t *bytes;
+		size_t size;
+		const char *text;
+	} rows[] = {
+		{ PERCH_SYSCALL_X86_64,
+		  "readv",
+		  { 1, 0x4000, 2 },
+		  STRUCT(0x10, 5, 0, 6),
+		  "1, [{iov_base=0x10, iov_len=5}, {iov_base=NULL, iov_len=6}], 2" },
+		{ PERCH_SYSCALL_I386,
+		  "readv",
+		  { 1, 0x4000, 2 },
+		  STRUCT(0x10, 5, 0, 6),
+		  "1, 0x4000, 2" },
+		{ PERCH_SYSCALL_X86_64,
+		  "setrlimit",
+		  { 7, 0x4000 },
+		  STRUCT(8 << 20, -1ull),
+		  "RLIMIT_NOFILE, {rlim_cur=8192*1024, rlim_max=RLIM64_INFINITY}" },
+		{ PERCH_SYSCALL_X86_64,
+		  "rt_sigaction",
+		  { 17, 0x4000, 0, 8 },
+		  STRUCT(0x1000, 0x14000000, 0x2000, 1 << 1 | 1ull << 33),
+		  "SIGCHLD, {sa_handler=0x1000, sa_mask=[INT RT_2], sa_flags=SA_RESTORER|SA_RESTART, "
+		  "sa_restorer=0x2000}, NULL, 8" },
+		{ PERCH_SYSCALL_GENERIC,
+		  "rt_sigaction",
+		  { 17, 0x4000, 0, 8 },
+		  STRUCT(0, 0, 0, 0),
+		  "SIGCHLD, 0x4000, NULL, 8" },
+		{ PERCH_SYSCALL_X86_64,
+		  "rt_sigprocmask",
+		  { 2, 0x4000, 0, 8 },
+		  STRUCT(~(1ull << 8)),
+		  "SIG_SETMASK, ~[KILL], NULL, 8" },
+		{ PERCH_SYSCALL_X86_64,
+		  "epoll_ctl",
+		  { 4, 1, 6, 0x4000 },
+		  STRUCT(0x700000001, 0),
+		  "4, EPOLL_CTL_ADD, 6, {events=EPOLLIN, data={u32=7, u64=7}}" },
+		{ PERCH_SYSCALL_ARM64,
+		  "epoll_ctl",
+		  { 4, 1, 6, 0x4000 },
+		  STRUCT(0x80000001, 7),
+		  "4, EPOLL_CTL_ADD, 6, {events=EPOLLIN|EPOLLET, data={u32=7, u64=7}}" },
+		{ PERCH_SYSCALL_X86_64,
+		  "timerfd_settime",
+		  { 4, 0, 0x4000 },
+		  STRUCT(0, 0, 1, 500),
+		  "4, 0, {it_interval={tv_sec=0, tv_nsec=0}, it_value={tv_sec=1, tv_nsec=500}}, NULL" },
+		{ PERCH_SYSCALL_X86_64,
+		  "utimensat",
+		  { 4, 0, 0x4000 },
+		  STRUCT(0, 0x3fffffff, 5, 6),
+		  "4, NULL, [{tv_sec=0, tv_nsec=UTIME_NOW}, {tv_sec=5, tv_nsec=6}], 0" },
+		{ PERCH_SYSCALL_X86_64,
+		  "fcntl",
+		  { 4, 7, 0x4000 },
+		  STRUCT(1, 10, -5ull, 0),
+		  "4, F_SETLKW, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=10, l_len=-5}" },
+		{ PERCH_SYSCALL_X86_64, "fcntl", { 4, 3, 9 }, STRUCT(0), "4, F_GETFL" },
+		{ PERCH_SYSCALL_X86_64,
+		  "fcntl",
+		  { 4, 4, 04002 },
+		  STRUCT(0),
+		  "4, F_SETFL, O_RDWR|O_NONBLOCK" },
+		{ PERCH_SYSCALL_X86_64,
+		  "fcntl",
+		  { 4, 1030, 10 },
+		  STRUCT(0),
+		  "4, F_DUPFD_CLOEXEC, 10" },
+		{ PERCH_SYSCALL_X86_64,
+		  "select",
+		  { 70, 0x4000, 0, 0, 0 },
+		  STRUCT(0x28, 1 << 5),
+		  "70, [3 5 69], NULL, NULL, NULL" },
+		{ PERCH_SYSCALL_X86_64,
+		  "sched_setaffinity",
+		  { 0, 8, 0x4000 },
+		  STRUCT(0x5),
+		  "0, 8, [0 2]" },
+		{ PERCH_SYSCALL_X86_64,
+		  "setsockopt",
+		  { 4, 1, 2, 0x4000, 4 },
+		  STRUCT(1),
+		  "4, SOL_SOCKET, SO_REUSEADDR, [1], 4" },
+		{ PERCH_SYSCALL_X86_64,
+		  "semop",
+		  { 4, 0x4000, 1 },
+		  STRUCT(0x1000ffff0001),
+		  "4, [{sem_num=1, sem_op=-1, sem_flg=SEM_UNDO}], 1" },
+		{ PERCH_SYSCALL_X86_64,
+		  "openat2",
+		  { 4, 0, 0x4000, 24 },
+		  STRUCT(02000000, 0, 8),
+		  "4, NULL, {flags=O_RDONLY|O_CLOEXEC, mode=0, resolve=RESOLVE_BENEATH}, 24" },
+		{ PERCH_SYSCALL_X86_64,
+		  "clone3",
+		  { 0x4000, 88 },
+		  STRUCT(0x100, 0, 0x10, 0, 17, 0x20, 0x30, 0),
+		  "{flags=CLONE_VM, pidfd=NULL, child_tid=0x10, parent_tid=NULL, exit_signal=SIGCHLD, "
+		  "stack=0x20, stack_size=0x30, tls=NULL}, 88" },
+		{ PERCH_SYSCALL_X86_64,
+		  "sendmsg",
+		  { 4, 0x4000, 0 },
+		  STRUCT(0x2100, 16, 0x2000, 1, 0, 0, 0),
+		  "4, {msg_name={AF_INET, 127.0.0.1, port 80}, msg_namelen=16, msg_iov=[{iov_base=0x1, iov_len=500}], "
+		  "msg_iovlen=1, msg_controllen=0, msg_flags=0}, 0" },
+		/* less memory than the struct has, and more elements than are shown */
+		{ PERCH_SYSCALL_X86_64,
+		  "setrlimit",
+		  { 7, 0x4000 },
+		  STRUCT(1),
+		  "RLIMIT_NOFILE, 0x4000" },
+		{ PERCH_SYSCALL_X86_64, "readv", { 1, 0x4000, -1ull }, STRUCT(1), "1, 0x4000, -1" },
+		{ PERCH_SYSCALL_X86_64,
+		  "select",
+		  { -1ull, 0x4000 },
+		  STRUCT(1),
+		  "-1, 0x4000, NULL, NULL, NULL" },
+	};
+
+	(void)state;
+	is_verified = true;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct_at_0x4000 = rows[i].bytes;
+		struct_size = rows[i].size;
+		assert_string_equal(text_of(rows[i].abi, rows[i].name, rows[i].argument),
+				    rows[i].text);
+	}
+	is_verified = false;
+	struct_at_0x4000 = rows[0].bytes;
+	struct_size = rows[0].size;
+	assert_string_equal(text_of(rows[0].abi, rows[0].name, rows[0].argument), "1, 0x4000, 2");
 }
 
 static void marks_what_is_not_verified(void **state)
@@ -396,6 +546,7 @@ int main(void)
 		cmocka_unit_test(has_the_numbers_of_this_machine),
 		cmocka_unit_test(has_groups),
 		cmocka_unit_test(formats_arguments),
+		cmocka_unit_test(formats_structs),
 		cmocka_unit_test(marks_what_is_not_verified),
 		cmocka_unit_test(cuts_texts),
 		cmocka_unit_test(formats_results),
