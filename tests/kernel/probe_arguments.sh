@@ -155,6 +155,18 @@ report $? "the exit status is that of the program, and children are traced"
 "$perch" trace -u "$program:nix" -- "$program" > out 2>&1
 [ $? -ne 0 ] && grep -q "no function 'nix'" out
 report $? "no such function"
+grep -q '^perch trace: ' out && ! grep -q '^perch record' out
+report $? "messages name the command"
+"$perch" trace -j -o rows -u "$program:[fio]*" -- "$program" > out 2>&1
+sed -n 's/.*:\([a-z]*\)","calls":\([0-9]*\),.*"lost":\([0-9]*\)}$/\1 \2 \3/p' rows | sort | tr '\n' ' ' > got
+[ "$(cat got)" = "fib 15 0 inner 3 2 outer 3 2 " ]
+report $? "objects of functions in a file"
+"$perch" trace -v -j -u "$program:work(count,\$retval)" -- "$program" 2>&1 | sed -n 's/.*"arguments":"\(.*\)","returned":"\(.*\)"}$/\1 \2/p' > got
+printf 'count=%d retval=%d\n' -1 1099511627771 0 1099511627773 1 1099511627775 | diff - got > diff_out
+report $? "objects of calls"
+"$perch" trace -u "$program:work" -- true > out 2>&1
+[ $? -eq 0 ] && grep -q 'no call was seen' out
+report $? "no call"
 
 "$perch" stat -e "usdt:$target:shop:sold" -- "$target" > out 2>&1 && grep -q ' 3 .*usdt:' out
 report $? "a USDT probe with arguments is counted"

@@ -4,36 +4,75 @@
 
 #include "functions.h"
 
-/* An option of perch trace that perch record has too. */
+enum what { PASSED, VERBOSE, JSON, OUTPUT, PROBE };
+
+/* The options of perch trace that go with -u; perch record has the passed ones. */
 static const struct {
-	const char *name;
+	const char *letter, *name;
+	enum what what;
 	bool has_value;
-} passed[] = {
-	{ "-a", false }, { "-p", true }, { "-t", true }, { "-C", true }, { "-m", true },
+} options_of_probes[] = {
+	{ "-a", "--all-cpus", PASSED, false },	{ "-p", "--pid", PASSED, true },
+	{ "-t", "--tid", PASSED, true },	{ "-C", "--cpu", PASSED, true },
+	{ "-m", "--mmap-pages", PASSED, true }, { "-v", "--verbose", VERBOSE, false },
+	{ "-j", "--json", JSON, false },	{ "-o", "--output", OUTPUT, true },
+	{ "-u", "--uprobe", PROBE, true },
 };
+
+/* Returns the index of an option in options_of_probes[], or CLI_NR(options_of_probes). */
+static size_t find_option(const char *word)
+{
+	size_t i = 0;
+
+	while (i < CLI_NR(options_of_probes) && strcmp(word, options_of_probes[i].letter) &&
+	       strcmp(word, options_of_probes[i].name))
+		i++;
+	return i;
+}
 
 bool functions_wanted(int argc, char **argv)
 {
-	for (int i = 1; i + 1 < argc && argv[i][0] == '-' && strcmp(argv[i], "--"); i++)
-		if ((!strcmp(argv[i], "-u") || !strcmp(argv[i], "--uprobe")) &&
-		    strchr(argv[i + 1], ':'))
+	for (int i = 1; i + 1 < argc && argv[i][0] == '-' && strcmp(argv[i], "--"); i++) {
+		const size_t option = find_option(argv[i]);
+
+		if (option == CLI_NR(options_of_probes))
+			continue;
+		if (options_of_probes[option].what == PROBE && strchr(argv[i + 1], ':'))
 			return true;
+		i += options_of_probes[option].has_value;
+	}
 	return false;
 }
 
-/* Passes an option on to perch record. Returns the words that it has, or 0. */
-static int pass_option(struct functions *functions, size_t *nr, int left, char **argv)
+/* Takes an option. Returns the words that it has; 0: it is none of them, or has no value. */
+static int take_option(struct functions *functions, size_t *nr_passed, int left, char **argv)
 {
-	for (size_t i = 0; i < CLI_NR(passed); i++) {
-		const int words = 1 + passed[i].has_value;
+	const size_t i = find_option(argv[0]);
+	const int words = i < CLI_NR(options_of_probes) ? 1 + options_of_probes[i].has_value : 0;
 
-		if (strcmp(argv[0], passed[i].name) || left < words)
-			continue;
+	if (!words || left < words)
+		return 0;
+	switch (options_of_probes[i].what) {
+	case PASSED:
 		for (int k = 0; k < words; k++)
-			functions->options[(*nr)++] = argv[k];
-		return words;
+			functions->options[(*nr_passed)++] = argv[k];
+		break;
+	case VERBOSE:
+		functions->verbose = true;
+		break;
+	case JSON:
+		functions->json = true;
+		break;
+	case OUTPUT:
+		functions->output = argv[1];
+		break;
+	case PROBE:
+		if (functions->nr_probes < FUNCTIONS_PROBES)
+			functions->probe[functions->nr_probes] = argv[1];
+		functions->nr_probes++;
+		break;
 	}
-	return 0;
+	return words;
 }
 
 static int parse_words(struct functions *functions, int argc, char **argv)
@@ -42,28 +81,19 @@ static int parse_words(struct functions *functions, int argc, char **argv)
 	int i = 1;
 
 	while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--")) {
-		const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-		int words = 1;
+		int words = take_option(functions, &nr, argc - i, argv + i);
 
-		if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose")) {
-			functions->verbose = true;
-		} else if (value && (!strcmp(argv[i], "-u") || !strcmp(argv[i], "--uprobe"))) {
-			if (functions->nr_probes == FUNCTIONS_PROBES)
-				return cli_usage_error(FUNCTIONS_COMMAND, "at most %d options -u",
-						       FUNCTIONS_PROBES);
-			functions->probe[functions->nr_probes++] = value;
-			words = 2;
-		} else {
-			words = pass_option(functions, &nr, argc - i, argv + i);
-		}
 		if (!words)
 			return cli_usage_error(
 				FUNCTIONS_COMMAND,
-				"with -u PROBE the options are -v, -a, -p, -t, -C and "
+				"with -u PROBE the options are -v, -j, -o, -a, -p, -t, -C and "
 				"-m, before PROGRAM (given %s)",
 				argv[i]);
 		i += words;
 	}
+	if (functions->nr_probes > FUNCTIONS_PROBES)
+		return cli_usage_error(FUNCTIONS_COMMAND, "at most %d options -u",
+				       FUNCTIONS_PROBES);
 	i += i < argc && !strcmp(argv[i], "--");
 	functions->program = argv + i;
 	if (i == argc && !nr)
@@ -82,6 +112,8 @@ static void clear_functions(struct functions *functions)
 	free(functions->event);
 	free(functions->entry);
 	free(functions->options);
+	perch__output_close(&functions->out);
+	cli_output_discard(&functions->file);
 	cli_input_close(&functions->input);
 	cli_own_recording_remove(&functions->recording);
 }
@@ -99,11 +131,13 @@ int functions_run(int argc, char **argv)
 	if (!status)
 		status = functions_record(&functions);
 	if (!status)
+		status = functions_open_output(&functions);
+	if (!status)
 		status = functions_read(&functions);
 	if (!status)
 		functions_print_table(&functions);
-	if (cli_check_stdout(FUNCTIONS_COMMAND, 0))
-		status = CLI_EXIT_FAILURE;
+	if (!status)
+		status = functions_close_output(&functions);
 	if (!status)
 		status = functions.recording.status;
 	clear_functions(&functions);

@@ -14,9 +14,11 @@
 #include <perch/function_calls.h>
 #include <perch/tracepoint.h>
 
+#include "base/json_writer.h"
 #include "delays.h"
 #include "input/input.h"
 #include "options.h"
+#include "output_file.h"
 #include "program/own_recording.h"
 
 #define FUNCTIONS_COMMAND "trace"
@@ -51,6 +53,12 @@ struct functions {
 	char **options; /* of perch record; NULL terminates them */
 	char **program; /* NULL: -i */
 	bool verbose;	/* print each call */
+	bool json;
+	const char *output; /* of -o */
+	struct cli_output_file file;
+	FILE *stream;
+	struct perch__output out; /* of objects */
+	struct perch__json_writer writer;
 	struct cli_own_recording recording;
 	struct functions_row *row;
 	size_t nr_rows, rows_capacity;
@@ -83,7 +91,11 @@ int functions_read(struct functions *functions);
 
 /* ---- functions_print.c ---- */
 
-void functions_print_call(const struct functions *functions, const struct perch_function_call *call,
+/* Opens the output, and closes it after the last line. Each returns 0, or the exit status after it
+ * has printed an error. */
+int functions_open_output(struct functions *functions);
+int functions_close_output(struct functions *functions);
+void functions_print_call(struct functions *functions, const struct perch_function_call *call,
 			  const char *arguments);
 /* Sorts the rows. */
 void functions_print_table(struct functions *functions);

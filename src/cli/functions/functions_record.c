@@ -41,8 +41,9 @@ static int make_events(const char *probe, char *event[2])
 static int record_probes(void *context, const char *path)
 {
 	const struct functions *functions = context;
-	static char name[] = "record", quiet[] = "-q", count[] = "-c", one[] = "1", output[] = "-o",
-		    option[] = "-e", end[] = "--";
+	/* messages are those of the command */
+	static char name[] = FUNCTIONS_COMMAND, quiet[] = "-q", count[] = "-c", one[] = "1",
+		    output[] = "-o", option[] = "-e", end[] = "--";
 	char *const first[] = { name, quiet, count, one, output };
 	size_t nr = 8 + 4 * functions->nr_probes, at = 0;
 	char *event[2 * FUNCTIONS_PROBES], **argv;

@@ -236,7 +236,10 @@ const struct cli_usage cli_record_usage = {
 
 int record_parse(struct record_options *options, int argc, char **argv)
 {
-	return cli_options_parse(&cli_record_usage, options, argc, argv);
+	struct cli_usage usage = cli_record_usage;
+
+	usage.name = options->command; /* of messages */
+	return cli_options_parse(&usage, options, argc, argv);
 }
 
 static int check_pipe(const struct record_options *options)
