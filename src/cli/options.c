@@ -320,3 +320,17 @@ const char *cli_options_parse_operand(const struct cli_usage *usage, void *state
 	}
 	return NULL;
 }
+
+bool cli_list_has(const char *list, const char *text)
+{
+	size_t length = strlen(text);
+
+	while (list && *list) {
+		size_t word = strcspn(list, ",");
+
+		if (word == length && !strncmp(list, text, word))
+			return true;
+		list += word + (list[word] == ',');
+	}
+	return false;
+}

@@ -130,6 +130,8 @@ bool cli_parse_number(const char *text, uint64_t *number);
  * NULL after the last number. Returns false if a number does not come next.
  */
 bool cli_take_id(const char **list, uint32_t *id);
+/* True if a word of the list, which commas divide, is the text. A list of NULL has no words. */
+bool cli_list_has(const char *list, const char *text);
 
 /* ---- options_table.c ---- */
 

@@ -208,6 +208,8 @@ def lines_of_a_program(directory):
             (["-e", "!getppid,%file,read"], lambda names: names and not {"getppid", "openat", "read"} & set(names), "all but some"),
             (["-e", "memory"], lambda names: "mmap" in names and "openat" not in names, "a group"),
             (["-e", "/^(get|set)p"], lambda names: set(names) == {"getppid"}, "a regular expression"),
+            (["--comms", "perch,true"], lambda names: set(names) == {"execve"} or "mmap" in names and "getppid" not in names, "the name of a thread"),
+            (["--comms", "nobody"], lambda names: not names, "the name of no thread"),
             (["--failure"], lambda names: "openat" in names and "getppid" not in names, "failures"),
             (["--duration", "200"], lambda names: names and "getppid" not in names, "a duration")):
         result = run([PERCH, "trace", *options, "-j", "-o", text, sys.executable, path])
@@ -232,6 +234,62 @@ def a_process_that_waits(directory):
     lines = open(text, encoding="utf-8").read()
     check(lines.count("\n") == 3 and re.search(r"clock_nanosleep\(CLOCK_MONOTONIC, TIMER_ABSTIME, \{tv_sec=\d+, tv_nsec=\d+\}, ", lines),
           "a time that is read in the call is shown, and no call after --max-events", lines)
+
+
+WAITING = r"""
+import os, select, socket, sys, threading
+left, right = os.pipe()
+name = sys.argv[1]
+os.mkfifo(name)
+left_socket, right_socket = socket.socketpair()
+epoll = select.epoll()
+epoll.register(left, select.EPOLLIN)
+for wait in (lambda: os.read(left, 5), lambda: open(name), lambda: select.select([left, left_socket.fileno()], [], [], 1000), lambda: epoll.poll(-1),
+             lambda: left_socket.recvmsg(100), lambda: select.poll().poll(500000)):
+    threading.Thread(target=wait, daemon=True).start()
+print(left, left_socket.fileno(), flush=True)
+os.read(0, 1)
+os._exit(0)
+"""
+
+
+def waits_of_threads(directory):
+    """What each thread of a program waits for, as root and as the user of the program."""
+    fifo = os.path.join(directory, "fifo")
+    program = subprocess.Popen([sys.executable, "-c", WAITING, fifo], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    pipe, connection = program.stdout.readline().split()
+    expected = [rf"read\({pipe}<pipe:\[\d+\]>, 0x\w+, 5\)", rf'open(at)?\((AT_FDCWD, )?"{fifo}", O_RDONLY\|O_CLOEXEC',
+                rf"(pselect6|select)\(\d+, \[{pipe} {connection}\], NULL|select.*\[{connection} {pipe}\]", r"epoll_p?wait2?\(\d+<anon_inode:\[eventpoll\]>, 0x\w+, ",
+                rf"recvmsg\({connection}<socket:\[\d+\]>, {{msg_name=\S+, msg_namelen=\d+, msg_iov=\[{{iov_base=0x\w+, iov_len=100}}\], msg_iovlen=1",
+                r"p?poll\(", r"read\(0<pipe:\[\d+\]>, 0x\w+, 1\)"]
+    for _ in range(100):
+        result = run([PERCH, "trace", "--waits", "-p", str(program.pid)])
+        if all(re.search(call, result.stdout) for call in expected) or "hidden" in result.stderr:
+            break
+        time.sleep(0.05)
+    if "hidden" in result.stderr:
+        print("ok - skip: --waits:", result.stderr.strip())
+    else:
+        check(not result.returncode and not result.stderr and all(re.search(call, result.stdout) for call in expected),
+              "--waits has the call of each thread, with its memory and paths", result)
+        objects = [json.loads(line) for line in run([PERCH, "trace", "--waits", "-j", "-p", str(program.pid)]).stdout.splitlines()]
+        check(len(objects) == 7 and {one["pid"] for one in objects} == {program.pid} and all(one["state"] == "S" for one in objects) and
+              any(one["syscall"] == "read" and one["arguments"][0].startswith(pipe + "<pipe:") for one in objects), "--waits -j", objects)
+        timed = [one for one in objects if "waited" in one]
+        if os.path.exists("/proc/self/sched"):
+            check(len(timed) == 7 and all(one["waited"] < 3600e9 for one in timed), "how long they wait", objects)
+        one = run([PERCH, "trace", "--waits", "-e", "read", "--no-paths", "-p", str(program.pid)]).stdout
+        check(len(one.splitlines()) == 3 and f"read({pipe}, " in one, "--waits of some calls", one)
+        none = run([PERCH, "trace", "--waits", "--duration", "3600000", "-t", str(program.pid)])
+        check(not none.stdout and "no thread is shown" in none.stderr, "--waits of a duration", none)
+    everything = run([PERCH, "trace", "--waits"])
+    check(not everything.returncode and re.search(rf"^ *\d+ +{program.pid}  ", everything.stdout, re.M), "--waits of all threads", everything)
+    for words in (["-i", "x"], ["-C", "0"], ["true"]):
+        result = run([PERCH, "trace", "--waits", *words])
+        check(result.returncode == 2 and "--waits" in result.stderr, "--waits and " + words[0], result)
+    program.stdin.close()
+    program.wait()
+    program.stdout.close()
 
 
 def lost_records(directory):
@@ -292,6 +350,8 @@ def programs_of_32_bits(directory):
 
 
 def main():
+    with tempfile.TemporaryDirectory() as temporary:
+        waits_of_threads(temporary)
     may = run([PERCH, "trace", "-o", "/dev/null", "true"])
     if may.returncode in (1, 2):
         check("sys_enter" in may.stderr and len(may.stderr.splitlines()) >= 1, "the message has the event", may)

@@ -89,10 +89,12 @@ int perch_cmd_trace(int argc, char **argv)
 		perch_machine_set_probing(calls->record.events.machine, true);
 		status = calls_parse(calls, argc, argv);
 	}
-	if (!status && !calls->from_file)
+	if (!status && !calls->from_file && !calls->waits)
 		status = cli_check_filter(CALLS_COMMAND, calls->record.events.machine);
 	if (!status)
-		status = calls->from_file ? run_file(calls) : calls_run_live(calls);
+		status = calls->waits	    ? calls_waits_run(calls)
+			 : calls->from_file ? run_file(calls)
+					    : calls_run_live(calls);
 	calls_clear(calls);
 	cli_input_close(&calls->input);
 	record_clear_options(&calls->record);

@@ -5,6 +5,7 @@
  *	calls.c		the command: perch trace record, a file, or live
  *	calls_options.c	the command line
  *	calls_live.c	opens the events, starts the program, reads the rings until it ends
+ *	calls_waits.c	--waits: what threads wait for at this moment, by /proc
  *	calls_take.c	records -> calls -> lines, objects or sums
  *	  calls_summary.c	  -s and -S
  *	  calls_print.c	  a call as a line
@@ -12,10 +13,12 @@
  *	calls_events.c	the fields of entries and exits in the samples of an event
  *	calls_select.c	-e: which system calls
  *	calls_process.c	numbers, paths of descriptors and memory of the callers
+ *	calls_thread.c	what /proc shows of a thread at this moment
  */
 #ifndef PERCH_CLI_CALLS_H
 #define PERCH_CLI_CALLS_H
 
+#include <perch/probes.h>
 #include <perch/syscall.h>
 
 #include "base/hash_table.h"
@@ -52,7 +55,8 @@ enum calls_event_kind {
 	CALLS_ENTER,
 	CALLS_EXIT,
 	CALLS_MAJOR_FAULT,
-	CALLS_MINOR_FAULT
+	CALLS_MINOR_FAULT,
+	CALLS_PATH, /* a path as the kernel has read it */
 };
 
 /* What the samples of an event are. */
@@ -65,6 +69,7 @@ struct calls_event {
 	const struct perch_tracepoint_field *argument[PERCH_SYSCALL_ARGUMENTS];
 	/* the strings that arguments point to, as the kernel has copied them (Linux 6.19) */
 	const struct perch_tracepoint_field *text[PERCH_SYSCALL_ARGUMENTS];
+	const struct perch_tracepoint_field *path, *path_address; /* of CALLS_PATH */
 };
 
 /* The summary of a system call of a thread. */
@@ -83,10 +88,11 @@ struct calls {
 	struct cli_input input;
 	const char *set;    /* of -e */
 	const char *output; /* of -o */
-	const char *duration;
-	double least_ms; /* of --duration */
+	const char *comms;  /* of --comms */
+	double least_ms;    /* of --duration */
 	bool from_file, no_comm, absolute, failures, summary_only, with_summary, errnos, json;
-	bool no_paths; /* --no-fd-paths */
+	bool no_paths; /* --no-paths */
+	bool waits;
 	unsigned faults;
 	unsigned mode; /* of --summary-mode: enum calls_mode */
 	uint64_t most; /* calls; 0: no limit */
@@ -101,6 +107,7 @@ struct calls {
 	struct perch_processes *processes;
 	struct calls_process_table *table; /* calls_process.c */
 	bool live;			   /* callers may run */
+	struct perch_probes *probes;	   /* the definition of the probe of paths; NULL: none */
 	struct perch__output out;
 	struct perch__json_writer writer;
 	struct cli_output_file file;
@@ -139,6 +146,10 @@ int calls_parse(struct calls *calls, int argc, char **argv);
 
 int calls_run_live(struct calls *calls);
 
+/* ---- calls_waits.c ---- */
+
+int calls_waits_run(struct calls *calls);
+
 /* ---- calls_take.c ---- */
 
 /* Begins, with an open session in calls->input. Each returns 0, or the exit status after it has
@@ -147,6 +158,15 @@ int calls_begin(struct calls *calls);
 int calls_take(struct calls *calls, const struct perch_record *record);
 /* Shows the calls that have not ended. */
 int calls_end(struct calls *calls);
+/* Opens standard output, standard error or the file of -o, and closes it after the last line. Each
+ * returns 0, or the exit status after it has printed an error. */
+int calls_open_output(struct calls *calls);
+int calls_close_output(struct calls *calls);
+/* Finds the system call of a call, and its arguments. The numbers of a call are those of the
+ * program that began it. */
+void calls_describe(struct calls *calls, struct calls_call *call);
+/* True for the threads of --comms, or all. */
+bool calls_shows_thread(const struct calls *calls, const char *comm);
 /* Prints what is missing. */
 void calls_print_notes(const struct calls *calls);
 void calls_clear(struct calls *calls);
@@ -175,8 +195,14 @@ void calls_put_interrupted(struct calls *calls, const struct calls_call *call);
 /* ---- calls_json.c ---- */
 
 void calls_put_json(struct calls *calls, const struct calls_call *call);
+/* Puts the members of the call itself: its name, number and arguments. */
+void calls_put_json_call(struct calls *calls, const struct calls_call *call);
 
 /* ---- calls_events.c ---- */
+
+/* The fields of a probe in the function of the kernel that reads paths. */
+#define CALLS_PATH_FIELD    "user_path"
+#define CALLS_ADDRESS_FIELD "user_address"
 
 /* Finds what the samples of an event are. */
 void calls_event_find(struct calls_event *event, struct perch_session *session,
@@ -193,6 +219,8 @@ bool calls_selects(const struct calls *calls, enum perch_syscall_abi abi, int64_
 /* Stores a filter for the kernel, in which less than size bytes of other conditions are; "" if it
  * would be too long. */
 void calls_select_filter(const struct calls *calls, char *filter, size_t size);
+/* True if a call with a path may be selected. */
+bool calls_selects_paths(const struct calls *calls);
 
 /* ---- calls_process.c ---- */
 
@@ -200,6 +228,8 @@ int calls_process_open(struct calls *calls); /* 0 or -ENOMEM */
 void calls_process_close(struct calls *calls);
 /* Takes records about processes. Returns 0 or -ENOMEM. */
 int calls_process_take(struct calls *calls, const struct perch_record *record);
+/* Adds a process that runs. Returns 0 or -ENOMEM. */
+int calls_process_look_up(struct calls *calls, uint32_t pid);
 /* Whose numbers a process uses. */
 enum perch_syscall_abi calls_process_abi(const struct calls *calls, uint32_t pid);
 /* Returns the functions of a call for perch_syscall_argument_text(); valid until the next call. */
@@ -209,8 +239,49 @@ const struct perch_syscall_process *calls_process_of(struct calls *calls,
 void calls_process_note(struct calls *calls, const struct calls_call *call);
 /* Finds memory of calls that last, while their threads are in them. */
 void calls_process_verify(struct calls *calls);
+/* Holds the memory of a call, and paths, if its thread is in it now. */
+bool calls_process_hold(struct calls *calls, struct perch_syscall_open *open);
+/* Notes a path that the kernel has read in a call. */
+void calls_process_path(struct calls *calls, const struct calls_event *event,
+			const struct perch_record *record, struct perch_syscall_open *open);
 /* Notes the strings that an entry has. */
 void calls_process_texts(struct calls *calls, const struct calls_event *event,
 			 const struct perch_record *record, struct perch_syscall_open *open);
+
+/* ---- calls_thread.c ---- */
+
+/* Where a thread is. */
+struct calls_location {
+	bool runs;    /* it runs, or waits for its CPU */
+	bool in_call; /* the others are valid */
+	int64_t number;
+	uint64_t argument[PERCH_SYSCALL_ARGUMENTS];
+};
+
+struct calls_state {
+	char comm[32];	   /* not clean */
+	char letter;	   /* as ps(1) has it: R, S, D, ... */
+	char function[64]; /* of the kernel, in which it waits; "" if it is unknown */
+	int cpu;	   /* on which it ran last */
+	bool is_kernel;	   /* a thread of the kernel */
+};
+
+enum { CALLS_CPUS = 1024 };
+
+/* The clocks of run queues, each asked when a thread of it is. */
+struct calls_queues {
+	bool asked[CALLS_CPUS];
+	uint64_t offset[CALLS_CPUS]; /* of CLOCK_MONOTONIC; 0: unknown */
+};
+
+uint64_t calls_now(void); /* CLOCK_MONOTONIC in ns */
+/* Reads memory of a process. Returns the number of bytes, or a negative number. */
+ssize_t calls_read_memory(uint32_t pid, uint64_t address, void *bytes, size_t size);
+/* Each returns 0 or a negative errno. */
+int calls_thread_location(uint32_t tid, struct calls_location *location);
+int calls_thread_state(uint32_t tid, struct calls_state *state);
+/* How long a thread has not run, in ns; 0: unknown. Interrupts of its CPU, and what its virtual
+ * machine was without it, may not be included. */
+uint64_t calls_thread_waited(struct calls_queues *queues, uint32_t tid, int cpu);
 
 #endif

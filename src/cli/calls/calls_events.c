@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fields of entries and exits. raw_syscalls has an array of arguments, and syscalls:sys_enter_X
- * a field for each.
+ * The fields of entries and exits, and of the probe of paths. raw_syscalls has an array of
+ * arguments, and syscalls:sys_enter_X a field for each.
  */
 #include <stdio.h>
 #include <string.h>
@@ -56,6 +56,14 @@ static void find_single(struct calls_event *event, const struct perch_tracepoint
 	}
 }
 
+static void find_path(struct calls_event *event, const struct perch_tracepoint_format *format)
+{
+	event->path = perch_tracepoint_format_find(format, CALLS_PATH_FIELD);
+	event->path_address = perch_tracepoint_format_find(format, CALLS_ADDRESS_FIELD);
+	if (event->path && event->path_address)
+		event->kind = CALLS_PATH;
+}
+
 void calls_event_find(struct calls_event *event, struct perch_session *session,
 		      const struct perch_file_event *file_event)
 {
@@ -76,6 +84,8 @@ void calls_event_find(struct calls_event *event, struct perch_session *session,
 		find_raw(event, format, perch_tracepoint_format_name(format));
 	else if (!strcmp(system, "syscalls"))
 		find_single(event, format, perch_tracepoint_format_name(format));
+	else
+		find_path(event, format);
 }
 
 bool calls_event_read(const struct calls_event *event, const struct perch_record *record,

@@ -43,32 +43,104 @@ struct live {
 
 /* ---- events ---- */
 
-static int choose_events(struct calls *calls)
+/* The calls of perch itself would never end. */
+static int add_conditions(struct calls *calls, const char *filter)
 {
 	struct record_options *record = &calls->record;
-	static const char *const faults[] = {
-		[CALLS_ALL_FAULTS] = "major-faults,minor-faults",
-		[CALLS_MAJOR] = "major-faults",
-		[CALLS_MINOR] = "minor-faults",
-	};
-	char filter[FILTER_BYTES], conditions[FILTER_BYTES + 64] = "";
+	char conditions[FILTER_BYTES + 64] = "";
 
-	if (calls_select_parse(calls) || cli_add_events(CALLS_COMMAND, &record->events, EVENTS))
-		return CLI_EXIT_USAGE;
-	calls_select_filter(calls, filter, sizeof(filter));
-	/* the calls of perch itself would never end */
 	if (cli_target_system_wide(&record->target))
 		snprintf(conditions, sizeof(conditions), "common_pid != %d%s%s%s", (int)getpid(),
 			 filter[0] ? " && (" : "", filter, filter[0] ? ")" : "");
 	else
 		snprintf(conditions, sizeof(conditions), "%s", filter);
-	if (conditions[0] && cli_add_filter(CALLS_COMMAND, &record->events, conditions))
-		return CLI_EXIT_USAGE;
-	if (calls->faults) {
-		record->flag[RECORD_DATA] = true;
-		if (cli_add_events(CALLS_COMMAND, &record->events, faults[calls->faults]))
-			return CLI_EXIT_USAGE;
+	return conditions[0] ? cli_add_filter(CALLS_COMMAND, &record->events, conditions) : 0;
+}
+
+/* Stores "kprobe:getname,..." of the functions that the kernel has to read paths of programs. Which
+ * there are depends on the release, and on what the compiler has inlined. */
+static void find_path_functions(char *text, size_t size)
+{
+	static const char *const names[] = { "getname", "getname_flags", "getname_uflags",
+					     "do_getname" };
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char line[256], type, name[128];
+	size_t used = 0;
+
+	text[0] = '\0';
+	while (file && used < size && fgets(line, sizeof(line), file)) {
+		if (!strstr(line, "getname") || sscanf(line, "%*s %c %127s", &type, name) != 2 ||
+		    (type != 't' && type != 'T'))
+			continue;
+		for (size_t i = 0; i < CLI_NR(names); i++)
+			if (!strcmp(name, names[i]))
+				used += (size_t)snprintf(text + used, size - used, "%skprobe:%s",
+							 used ? "," : "", name);
 	}
+	if (file)
+		fclose(file);
+}
+
+/*
+ * Probes the functions of the kernel that read the paths of all calls: paths are then as they were
+ * in the call. Elsewhere they are read from the process. Returns 0, or a negative errno, after
+ * which the list is empty.
+ */
+static int add_path_probes(struct calls *calls)
+{
+	struct cli_event_list *events = &calls->record.events;
+	const size_t before = events->list.nr;
+	struct perch_error err;
+	char text[256];
+	int rc = 0;
+
+	find_path_functions(text, sizeof(text));
+	if (!text[0] || perch_events_add(&events->list, text, events->machine, &err) < 0)
+		return 0;
+	events->last = before;
+	for (size_t i = before; !rc && i < events->list.nr; i++) {
+		events->list.event[i].arguments = strdup(
+			CALLS_ADDRESS_FIELD "=$arg1:x64 " CALLS_PATH_FIELD "=+0($arg1):ustring");
+		rc = events->list.event[i].arguments ? 0 : -ENOMEM;
+	}
+	if (!rc)
+		rc = perch_probes_define(&calls->probes, &events->list, events->machine, &err);
+	if (!rc)
+		return add_conditions(calls, "");
+	perch_events_clear(&events->list);
+	events->last = 0;
+	return rc;
+}
+
+static int add_events(struct calls *calls)
+{
+	static const char *const faults[] = {
+		[CALLS_ALL_FAULTS] = "major-faults,minor-faults",
+		[CALLS_MAJOR] = "major-faults",
+		[CALLS_MINOR] = "minor-faults",
+	};
+	struct cli_event_list *events = &calls->record.events;
+	char filter[FILTER_BYTES];
+
+	calls_select_filter(calls, filter, sizeof(filter));
+	if (cli_add_events(CALLS_COMMAND, events, EVENTS) || add_conditions(calls, filter))
+		return CLI_EXIT_USAGE;
+	if (!calls->faults)
+		return 0;
+	calls->record.flag[RECORD_DATA] = true;
+	return cli_add_events(CALLS_COMMAND, events, faults[calls->faults]) ? CLI_EXIT_USAGE : 0;
+}
+
+static int choose_events(struct calls *calls)
+{
+	struct record_options *record = &calls->record;
+	int status = calls_select_parse(calls);
+
+	if (!status)
+		status = add_events(calls);
+	if (!status && !calls->summary_only && calls_selects_paths(calls) &&
+	    perch_machine_privileged(record->events.machine) && add_path_probes(calls))
+		status = add_events(calls);
 	record->period = 1;
 	record->flag[RECORD_USER_CALLCHAINS] = true; /* the kernel's are those of the tracepoint */
 	record->flag[RECORD_NO_BPF] = true;
@@ -77,7 +149,7 @@ static int choose_events(struct calls *calls)
 	/* a ring of users is locked memory, of which they have little */
 	if (!record->ring_pages && perch_machine_privileged(record->events.machine))
 		record->ring_pages = LARGE_RING / (size_t)sysconf(_SC_PAGESIZE);
-	return 0;
+	return status;
 }
 
 /* ---- what runs already ---- */
@@ -300,5 +372,6 @@ int calls_run_live(struct calls *calls)
 		close(live.signals);
 	perch_recorder_close(live.recorder);
 	record_clear_plan(&live.plan);
+	perch_probes_free(calls->probes); /* after the events are closed */
 	return status;
 }

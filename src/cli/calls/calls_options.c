@@ -92,6 +92,8 @@ static const struct cli_option options[] = {
 	CLI_ROW(.letter = 'T', .name = "time", SETS(absolute),
 		.help = "times as the clock has them, not since the first event"),
 	CLI_ROW(.name = "no-comm", SETS(no_comm), .help = "print no names and ids of threads"),
+	CLI_ROW(.name = "comms", .argument = "NAME[,NAME]", SETS(comms),
+		.help = "only threads with these names"),
 	CLI_ROW(.name = "duration", .argument = "MS", .set = set_duration,
 		.help = "only calls that take at least this time"),
 	CLI_ROW(.name = "failure", SETS(failures), .help = "only calls that fail"),
@@ -109,6 +111,8 @@ static const struct cli_option options[] = {
 	CLI_ROW(.name = "max-events", .argument = "N", SETS(most), .positive = true,
 		.help = "end after N calls"),
 	CLI_ROW(.name = "no-paths", SETS(no_paths), .help = "print no paths of descriptors"),
+	CLI_ROW(.name = "waits", SETS(waits),
+		.help = "print what threads wait for at this moment, by /proc; no event is opened"),
 	CLI_ROW(.letter = 'F', .name = "pf", .argument = "KIND", SETS(faults), .words = fault_words,
 		.help = "page faults, too: all, maj or min"),
 	CLI_ROW(.name = "call-graph", .argument = "MODE", .set = set_call_graph,
@@ -148,6 +152,10 @@ int calls_parse(struct calls *calls, int argc, char **argv)
 		return cli_usage_error(CALLS_COMMAND,
 				       "-i reads a recording: it excludes PROGRAM, -p, -t, -u, -a "
 				       "and -C");
+	if (calls->waits && (calls->from_file || record->program_argv || record->target.cpu_list))
+		return cli_usage_error(CALLS_COMMAND,
+				       "--waits looks at threads that run: it excludes -i, -C and "
+				       "PROGRAM");
 	if (calls->from_file)
 		return 0;
 	if (!record->program_argv && !cli_target_has_tasks(&record->target) &&

@@ -5,14 +5,11 @@
  * thread is older than that. Memory that is read after the call may have changed, so its text is
  * marked; it is not read once another program runs in the process.
  */
-#define _GNU_SOURCE /* process_vm_readv */
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -194,6 +191,36 @@ int calls_process_take(struct calls *calls, const struct perch_record *record)
 	}
 }
 
+/* True for an executable of 32 bits, but not of x32, which has the numbers of 64 bits. */
+static bool is_narrow(uint32_t pid)
+{
+	unsigned char head[20] = { 0 };
+	char path[32];
+	bool narrow;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	file = fopen(path, "re");
+	narrow = file && fread(head, sizeof(head), 1, file) == 1 && head[EI_CLASS] == ELFCLASS32 &&
+		 (head[18] | head[19] << 8) != EM_X86_64;
+	if (file)
+		fclose(file);
+	return narrow;
+}
+
+int calls_process_look_up(struct calls *calls, uint32_t pid)
+{
+	struct process *process = find_process(calls->table, pid);
+
+	if (process)
+		return 0;
+	process = get_process(calls->table, pid);
+	if (!process)
+		return -ENOMEM;
+	process->narrow = is_narrow(pid);
+	return 0;
+}
+
 enum perch_syscall_abi calls_process_abi(const struct calls *calls, uint32_t pid)
 {
 	const struct process *process = find_process(calls->table, pid);
@@ -202,14 +229,6 @@ enum perch_syscall_abi calls_process_abi(const struct calls *calls, uint32_t pid
 }
 
 /* ---- memory ---- */
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static struct held *held_of(struct calls_process_table *table,
 			    const struct perch_syscall_open *open)
@@ -296,16 +315,6 @@ static bool runs_same(const struct process *process)
 	return same;
 }
 
-static ssize_t read_now(uint32_t pid, uint64_t address, void *bytes, size_t size)
-{
-	struct iovec local = { bytes, size }, remote = { NULL, size };
-
-	if (address > UINTPTR_MAX)
-		return -EFAULT;
-	remote.iov_base = (void *)(uintptr_t)address;
-	return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0);
-}
-
 static ssize_t read_memory(void *context, uint64_t address, void *bytes, size_t size,
 			   bool *verified)
 {
@@ -316,7 +325,7 @@ static ssize_t read_memory(void *context, uint64_t address, void *bytes, size_t 
 
 	*verified = true;
 	if (table->gather) {
-		got = read_now(table->pid, address, bytes, size);
+		got = calls_read_memory(table->pid, address, bytes, size);
 		if (got > 0)
 			add_chunk(table, open, address, bytes, (size_t)got);
 		return got;
@@ -328,7 +337,8 @@ static ssize_t read_memory(void *context, uint64_t address, void *bytes, size_t 
 	}
 	*verified = false;
 	process = table->calls->live ? find_process(table, table->pid) : NULL;
-	got = !process || process->gone ? -ESRCH : read_now(table->pid, address, bytes, size);
+	got = !process || process->gone ? -ESRCH
+					: calls_read_memory(table->pid, address, bytes, size);
 	if (got < 0 && process && errno == ESRCH)
 		process->gone = true;
 	if (got > 0 && !runs_same(process))
@@ -374,21 +384,32 @@ static struct path *add_path(struct process *process, int fd, const char *text, 
 	return path;
 }
 
+/* What /proc/PID/fd shows now; "" if it cannot be read. */
+static void read_path(struct process *process, int fd, char target[PATH_BYTES])
+{
+	char link[48];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%u/fd/%d", process->pid, fd);
+	length = readlink(link, target, PATH_BYTES - 1);
+	target[length > 0 ? length : 0] = '\0';
+	process->gone = length < 0 && errno == EACCES;
+}
+
 static size_t path_of(void *context, int fd, char *text, size_t size, bool *verified)
 {
 	struct calls_process_table *table = context;
 	struct process *process = find_process(table, table->pid);
 	struct path *path = process ? find_path(process, fd) : NULL;
+	bool reads = !path && process && table->calls->live && !process->gone;
+	char target[PATH_BYTES];
 
-	if (!path && process && table->calls->live && !process->gone) {
-		char link[48], target[PATH_BYTES];
-		ssize_t length;
-
-		snprintf(link, sizeof(link), "/proc/%u/fd/%d", process->pid, fd);
-		length = readlink(link, target, sizeof(target) - 1);
-		target[length > 0 ? length : 0] = '\0';
-		process->gone = length < 0 && errno == EACCES;
-		path = add_path(process, fd, length > 0 && runs_same(process) ? target : "", false);
+	if (process && table->gather) {
+		read_path(process, fd, target);
+		path = add_path(process, fd, target, true);
+	} else if (reads) {
+		read_path(process, fd, target);
+		path = add_path(process, fd, runs_same(process) ? target : "", false);
 	}
 	if (!path)
 		return 0;
@@ -454,56 +475,53 @@ const struct perch_syscall_process *calls_process_of(struct calls *calls,
 /* True if the thread is in the call now. */
 static bool is_in(const struct perch_syscall_open *open)
 {
-	uint64_t argument[PERCH_SYSCALL_ARGUMENTS];
-	char path[48], line[256];
-	bool same = false;
-	long number;
-	FILE *file;
+	struct calls_location location;
 
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/syscall", open->pid, open->tid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	if (fgets(line, sizeof(line), file) &&
-	    sscanf(line, "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
-		   &number, &argument[0], &argument[1], &argument[2], &argument[3], &argument[4],
-		   &argument[5]) == 7)
-		same = number == open->number &&
-		       !memcmp(argument, open->argument, sizeof(argument));
-	fclose(file);
-	return same;
+	return !calls_thread_location(open->tid, &location) && location.in_call &&
+	       location.number == open->number &&
+	       !memcmp(location.argument, open->argument, sizeof(location.argument));
 }
 
-/* Holds the memory of a call that the thread is in. */
-static void verify(struct calls *calls, struct perch_syscall_open *open)
+bool calls_process_hold(struct calls *calls, struct perch_syscall_open *open)
 {
 	struct calls_process_table *table = calls->table;
-	struct perch_syscall_call call = {
-		.abi = calls_abi_of(open),
-	};
+	struct process *process = find_process(table, open->pid);
+	struct perch_syscall_call call = { .abi = calls_abi_of(open) };
 	char text[1024];
 
-	call.syscall = perch_syscall_find(call.abi, open->number);
-	open->user[CALLS_ATTEMPTS]++;
-	if (!call.syscall || !perch_syscall_reads_memory(call.syscall)) {
-		open->user[CALLS_ATTEMPTS] = MOST_ATTEMPTS;
-		return;
-	}
 	if (!is_in(open))
-		return;
+		return false;
+	call.syscall = perch_syscall_find(call.abi, open->number);
 	memcpy(call.argument, open->argument, sizeof(call.argument));
-	open->user[CALLS_ATTEMPTS] = MOST_ATTEMPTS;
 	table->open = open;
 	table->pid = open->pid;
 	table->gather = true;
-	table->functions = (struct perch_syscall_process){ .context = table, .read = read_memory };
+	table->functions = (struct perch_syscall_process){
+		.context = table,
+		.read = read_memory,
+		.path = calls->no_paths ? NULL : path_of,
+	};
 	for (unsigned i = 0; i < PERCH_SYSCALL_ARGUMENTS; i++)
 		perch_syscall_argument_text(&call, i, &table->functions, text, sizeof(text));
 	table->gather = false;
-	if (is_in(open))
-		open->user[CALLS_VERIFIED] = now_ns();
-	else
-		discard_held(table, open);
+	if (is_in(open)) {
+		open->user[CALLS_VERIFIED] = calls_now();
+		return true;
+	}
+	discard_held(table, open);
+	if (process)
+		discard_paths(process);
+	return false;
+}
+
+/* Holds the memory of a call that lasts. */
+static void verify(struct calls *calls, struct perch_syscall_open *open)
+{
+	const struct perch_syscall *syscall = perch_syscall_find(calls_abi_of(open), open->number);
+
+	open->user[CALLS_ATTEMPTS]++;
+	if (!syscall || !perch_syscall_reads_memory(syscall) || calls_process_hold(calls, open))
+		open->user[CALLS_ATTEMPTS] = MOST_ATTEMPTS;
 }
 
 void calls_process_verify(struct calls *calls)
@@ -519,22 +537,57 @@ void calls_process_verify(struct calls *calls)
 		}
 }
 
-void calls_process_texts(struct calls *calls, const struct calls_event *event,
-			 const struct perch_record *record, struct perch_syscall_open *open)
+/* True if an empty text has its NUL. Without one the kernel could not read it. */
+static bool is_empty_text(const struct perch_tracepoint_field *field,
+			  const struct perch_record *record)
 {
+	uint32_t size_and_offset;
+
+	if (field->location != PERCH_TRACEPOINT_DATA_LOC || record->parse_info->swapped ||
+	    field->offset + sizeof(size_and_offset) > record->sample.raw.size)
+		return false;
+	memcpy(&size_and_offset, (const char *)record->sample.raw.data + field->offset,
+	       sizeof(size_and_offset));
+	return size_and_offset >> 16;
+}
+
+/* Holds a text that the kernel has read. It is empty or "(fault)" if the kernel could not. */
+static void hold_text(struct calls *calls, const struct perch_tracepoint_field *field,
+		      const struct perch_record *record, struct perch_syscall_open *open,
+		      uint64_t address)
+{
+	static const char fault[] = "(fault)";
 	char text[PATH_BYTES];
 	const char *at;
 	size_t length;
 
-	for (size_t i = 0; i < PERCH_SYSCALL_ARGUMENTS; i++) {
-		if (!event->text[i] ||
-		    perch_tracepoint_get_text(event->text[i], record, &at, &length) || !length ||
-		    length >= sizeof(text))
-			continue;
-		memcpy(text, at, length);
-		text[length] = '\0';
-		add_chunk(calls->table, open, open->argument[i], text, length + 1);
-	}
+	if (perch_tracepoint_get_text(field, record, &at, &length) || length >= sizeof(text) ||
+	    (!length && !is_empty_text(field, record)) ||
+	    (length == strlen(fault) && !memcmp(at, fault, length)))
+		return;
+	memcpy(text, at, length);
+	text[length] = '\0';
+	add_chunk(calls->table, open, address, text, length + 1);
+}
+
+void calls_process_path(struct calls *calls, const struct calls_event *event,
+			const struct perch_record *record, struct perch_syscall_open *open)
+{
+	uint64_t address;
+	char byte;
+
+	/* a function may call another one that is probed */
+	if (!perch_tracepoint_get_u64(event->path_address, record, &address) &&
+	    !read_held(held_of(calls->table, open), address, &byte, 1))
+		hold_text(calls, event->path, record, open, address);
+}
+
+void calls_process_texts(struct calls *calls, const struct calls_event *event,
+			 const struct perch_record *record, struct perch_syscall_open *open)
+{
+	for (size_t i = 0; i < PERCH_SYSCALL_ARGUMENTS; i++)
+		if (event->text[i])
+			hold_text(calls, event->text[i], record, open, open->argument[i]);
 }
 
 int calls_process_open(struct calls *calls)

@@ -177,3 +177,17 @@ void calls_select_filter(const struct calls *calls, char *filter, size_t size)
 	if (used >= size)
 		filter[0] = '\0';
 }
+
+bool calls_selects_paths(const struct calls *calls)
+{
+	for (size_t k = 0; k < CLI_NR(calls->abi); k++) {
+		for (int64_t i = 0; i < CALLS_NUMBERS; i++) {
+			const struct perch_syscall *syscall = perch_syscall_find(calls->abi[k], i);
+
+			if (syscall && perch_syscall_is_in(syscall, PERCH_SYSCALL_FILE) &&
+			    calls_selects(calls, calls->abi[k], i))
+				return true;
+		}
+	}
+	return false;
+}

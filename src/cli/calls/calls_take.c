@@ -36,21 +36,28 @@ static const char *comm_of(const struct calls *calls, uint32_t pid, uint32_t tid
 	return thread ? perch_thread_comm(thread) : "?";
 }
 
-/* Completes a call. The numbers of a call are those of the program that began it. */
-static void describe_call(struct calls *calls, struct calls_call *call)
+void calls_describe(struct calls *calls, struct calls_call *call)
 {
 	call->call.abi = call->open ? calls_abi_of(call->open)
 				    : calls_process_abi(calls, call->pid);
 	call->call.syscall = find_syscall(calls, call->call.abi, call->number);
 	if (call->open)
 		memcpy(call->call.argument, call->open->argument, sizeof(call->call.argument));
-	call->comm = comm_of(calls, call->pid, call->tid);
+	if (!call->comm)
+		call->comm = comm_of(calls, call->pid, call->tid);
+}
+
+bool calls_shows_thread(const struct calls *calls, const char *comm)
+{
+	return !calls->comms || cli_list_has(calls->comms, comm);
 }
 
 static bool is_shown(const struct calls *calls, const struct calls_call *call)
 {
 	bool joined = call->what == PERCH_SYSCALL_JOINED && call->open && call->has_result;
 
+	if (!calls_shows_thread(calls, call->comm))
+		return false;
 	if (calls->failures && (!call->has_result || call->result >= 0))
 		return false;
 	return !calls->least_ms ||
@@ -62,10 +69,10 @@ static int show_call(struct calls *calls, struct calls_call *call)
 {
 	int rc = 0;
 
-	describe_call(calls, call);
+	calls_describe(calls, call);
 	calls->entries_lost += call->what == PERCH_SYSCALL_ENTRY_LOST;
 	calls->uncertain += call->what == PERCH_SYSCALL_UNCERTAIN;
-	if (calls->summary_only || calls->with_summary)
+	if ((calls->summary_only || calls->with_summary) && calls_shows_thread(calls, call->comm))
 		rc = calls_summary_add(calls, call);
 	if (!calls->summary_only && !calls->truncated && is_shown(calls, call)) {
 		if (calls->json)
@@ -115,7 +122,9 @@ static void interrupt(struct calls *calls, uint32_t tid)
 		.number = open->number,
 		.time = open->time,
 	};
-	describe_call(calls, &call);
+	calls_describe(calls, &call);
+	if (!calls_shows_thread(calls, call.comm))
+		return;
 	calls_put_interrupted(calls, &call);
 	open->user[CALLS_ABI] |= CALLS_INTERRUPTED;
 }
@@ -221,6 +230,16 @@ static void put_fault(struct calls *calls, const struct perch_record *record, bo
 	perch__output_text(&calls->out, "\n");
 }
 
+static void take_path(struct calls *calls, const struct calls_event *event,
+		      const struct perch_record *record)
+{
+	struct perch_syscall_open *open =
+		perch_syscall_open_call(calls->joiner, record->sample.tid);
+
+	if (open && !open->uncertain)
+		calls_process_path(calls, event, record, open);
+}
+
 static int take_sample(struct calls *calls, const struct perch_record *record)
 {
 	struct calls_event *event;
@@ -240,6 +259,9 @@ static int take_sample(struct calls *calls, const struct perch_record *record)
 		return take_enter(calls, event, record);
 	case CALLS_EXIT:
 		return take_exit(calls, event, record);
+	case CALLS_PATH:
+		take_path(calls, event, record);
+		return 0;
 	case CALLS_MAJOR_FAULT:
 	case CALLS_MINOR_FAULT:
 		put_fault(calls, record, event->kind == CALLS_MAJOR_FAULT);
@@ -307,10 +329,12 @@ int calls_take(struct calls *calls, const struct perch_record *record)
 
 /* ---- begin and end ---- */
 
-static int open_output(struct calls *calls)
+int calls_open_output(struct calls *calls)
 {
 	struct perch_error err;
-	FILE *stream = calls->from_file ? stdout : stderr; /* as in perf */
+	FILE *stream = calls->from_file || calls->waits ? stdout : stderr; /* as in perf */
+
+	calls->writer.out = &calls->out;
 
 	if (calls->output) {
 		if (cli_output_open(&calls->file, calls->output, 0, &err))
@@ -341,31 +365,35 @@ int calls_begin(struct calls *calls)
 		return cli_error(CALLS_COMMAND, &err);
 	if (calls->from_file && calls_select_parse(calls))
 		return CLI_EXIT_USAGE;
-	calls->writer.out = &calls->out;
-	return open_output(calls);
+	return calls_open_output(calls);
+}
+
+int calls_close_output(struct calls *calls)
+{
+	struct perch_error err;
+
+	perch__output_flush(&calls->out);
+	if (calls->file.stream)
+		return cli_output_close(&calls->file, calls->out.error, &err)
+			       ? cli_error(CALLS_COMMAND, &err)
+			       : 0;
+	if (calls->from_file || calls->waits)
+		return cli_check_stdout(CALLS_COMMAND, calls->out.error) ? CLI_EXIT_FAILURE : 0;
+	return 0;
 }
 
 int calls_end(struct calls *calls)
 {
 	struct perch_syscall_open *open;
-	struct perch_error err;
 	size_t at = 0;
-	int rc = 0, status = 0;
+	int rc = 0, status;
 
 	while (!rc && (open = perch_syscall_next_open(calls->joiner, &at)))
 		rc = show_open(calls, open, UINT64_MAX, "goes on");
 	if (!rc && (calls->summary_only || calls->with_summary))
 		rc = calls_summary_print(calls);
-	perch__output_flush(&calls->out);
-	if (rc)
-		status = no_memory();
-	if (calls->file.stream) {
-		if (cli_output_close(&calls->file, calls->out.error, &err))
-			status = cli_error(CALLS_COMMAND, &err);
-	} else if (calls->from_file && cli_check_stdout(CALLS_COMMAND, calls->out.error)) {
-		status = CLI_EXIT_FAILURE;
-	}
-	return status;
+	status = calls_close_output(calls);
+	return rc ? no_memory() : status;
 }
 
 void calls_print_notes(const struct calls *calls)

@@ -76,8 +76,6 @@ const char *lock_type_name(uint64_t flags);
 bool lock_is_wanted_type(const struct lock *lock, uint64_t flags);
 /* Returns 0, or CLI_EXIT_USAGE for an unknown type in -Y. */
 int lock_check_types(const struct lock *lock);
-/* True if a word of the list, which commas divide, is the text. */
-bool lock_has_word(const char *list, const char *text);
 
 /* ---- lock_functions.c ---- */
 

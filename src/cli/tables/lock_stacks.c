@@ -117,7 +117,7 @@ bool lock_has_wanted_function(const struct lock *lock, const struct lock_stack *
 		const struct perch_symbol *symbol =
 			perch_session_address(lock->tables.input.session, stack->number[i])->symbol;
 
-		if (symbol && lock_has_word(lock->functions, perch_symbols_name(symbols, symbol)))
+		if (symbol && cli_list_has(lock->functions, perch_symbols_name(symbols, symbol)))
 			return true;
 	}
 	return false;

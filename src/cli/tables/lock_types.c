@@ -34,27 +34,13 @@ const char *lock_type_name(uint64_t flags)
 }
 
 /* True if a word of the list, which commas divide, is the text. */
-bool lock_has_word(const char *list, const char *text)
-{
-	size_t length = strlen(text);
-
-	while (list && *list) {
-		size_t word = strcspn(list, ",");
-
-		if (word == length && !strncmp(list, text, word))
-			return true;
-		list += word + (list[word] == ',');
-	}
-	return false;
-}
-
 bool lock_is_wanted_type(const struct lock *lock, uint64_t flags)
 {
 	if (!lock->types)
 		return true;
 	for (size_t i = 0; i < CLI_NR(types); i++)
-		if (types[i].flags == flags && (lock_has_word(lock->types, types[i].name) ||
-						lock_has_word(lock->types, types[i].other)))
+		if (types[i].flags == flags && (cli_list_has(lock->types, types[i].name) ||
+						cli_list_has(lock->types, types[i].other)))
 			return true;
 	return false;
 }

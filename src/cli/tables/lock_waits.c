@@ -24,13 +24,13 @@ static bool is_wanted_lock(struct lock *lock, uint64_t address)
 	if (!lock->locks)
 		return true;
 	snprintf(text, sizeof(text), "%" PRIx64, address);
-	if (lock_has_word(lock->locks, text))
+	if (cli_list_has(lock->locks, text))
 		return true;
 	snprintf(text, sizeof(text), "%#" PRIx64, address);
-	if (lock_has_word(lock->locks, text))
+	if (cli_list_has(lock->locks, text))
 		return true;
 	return !lock->user && tables_kernel_variable(&lock->tables, address, text, sizeof(text)) &&
-	       lock_has_word(lock->locks, text);
+	       cli_list_has(lock->locks, text);
 }
 
 /* Idle threads have the same number on all CPUs. */
