@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct perch__character {
 	uint32_t code;	/* the code point; 0 if invalid */
@@ -47,6 +48,22 @@ static inline struct perch__character perch__next_character(const char *text, si
 	if (code < least[size] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
 		return invalid;
 	return (struct perch__character){ code, size, true, perch__printable(code) };
+}
+
+/* True if all bytes are printable ASCII, as those of nearly all texts are. Eight at a time. */
+static inline bool perch__is_plain(const char *text, size_t length)
+{
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t bad = 0;
+
+	for (uint64_t word; length >= sizeof(word); text += sizeof(word), length -= sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		/* the highest bit of a byte: not ASCII, less than ' ', or DEL */
+		bad |= word | (word - ' ' * ones) | (word + ones);
+	}
+	for (; length; text++, length--)
+		bad |= (uint64_t)(*text < ' ' || *text > '~') << 7;
+	return !(bad & 0x80 * ones);
 }
 
 #endif

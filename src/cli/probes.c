@@ -64,12 +64,12 @@ int cli_define_probes(const char *command, struct cli_probes wanted,
 		      const struct cli_target *target, struct perch_events *events,
 		      struct perch_machine *machine)
 {
-	const bool inherit = wanted.inherit && !cli_target_system_wide(target) && has_probe(events);
+	const bool inherit = wanted.inherit && !cli_target_system_wide(target);
 	bool arguments = wanted.arguments && has_arguments(events);
 	struct perch_error err;
 
 	/* the open call of an ordinary user is refused, and the refusal is explained */
-	if (!perch_machine_privileged(machine))
+	if (!has_probe(events) || !perch_machine_privileged(machine))
 		return 0;
 	if (wanted.arguments)
 		note_unread(command, events);

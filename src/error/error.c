@@ -71,6 +71,11 @@ size_t perch_clean_text(const char *src, char *dst, size_t size)
 
 	if (!size)
 		return 0;
+	if (perch__is_plain(src, length)) {
+		written = length < size ? length : size - 1;
+		memmove(dst, src, written);
+		length = 0;
+	}
 	while (length) {
 		struct perch__character character = perch__next_character(src, length);
 		size_t bytes = character.printable ? character.size : 1;

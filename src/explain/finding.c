@@ -5,17 +5,6 @@
 
 #include "finding.h"
 
-/* Facts are untrusted text. Most need no cleaning. */
-static size_t clean(char *text)
-{
-	size_t length = 0;
-
-	while (text[length] >= ' ' && text[length] <= '~')
-		length++;
-	return text[length] ? perch_clean_text(text, text, length + strlen(text + length) + 1)
-			    : length;
-}
-
 void perch__expand(const char *text, perch__write_placeholder *word, const void *context,
 		   char *buffer, size_t size)
 {
@@ -26,7 +15,8 @@ void perch__expand(const char *text, perch__write_placeholder *word, const void 
 		const char *end = length ? NULL : strchr(text, '}');
 
 		if (end && word(context, text + 1, end - text - 1, buffer + used, size - used)) {
-			used += clean(buffer + used);
+			/* facts are untrusted text */
+			used += perch_clean_text(buffer + used, buffer + used, size - used);
 			text = end + 1;
 			continue;
 		}

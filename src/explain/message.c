@@ -21,7 +21,8 @@ static const char *field_name(const char *name, size_t length)
 	size_t nr;
 
 	for (size_t i = 0; i < PERCH__NR(arguments); i++)
-		if (!strncmp(arguments[i], name, length) && !arguments[i][length])
+		if (arguments[i][0] == name[0] && !strncmp(arguments[i], name, length) &&
+		    !arguments[i][length])
 			return arguments[i];
 	fields = perch_attr_fields(&nr);
 	for (size_t i = 0; i < nr; i++)
@@ -85,6 +86,8 @@ static void advise_full_log(const struct perch__case *c, struct perch_finding *f
 {
 	const size_t used = strlen(finding->remedy);
 
+	if (perch__shows_up_to(c->call, sizeof(c->attr)))
+		return;
 	for (size_t i = 0; i < finding->nr_fields; i++)
 		if (is_omitted(c, finding->field[i])) {
 			snprintf(finding->remedy + used, sizeof(finding->remedy) - used,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Symbols and texts that live as long as the handle. */
+#include "base/text.h"
 #include "symbols.h"
 
 char *perch__symbols_alloc_text(struct perch_symbols *symbols, size_t size)
@@ -56,24 +57,17 @@ const struct perch_symbol *perch__symbols_add_generated(struct perch_symbols *sy
 	return found;
 }
 
-static bool is_plain(const char *text)
-{
-	while (*text >= ' ' && *text <= '~')
-		text++;
-	return !*text;
-}
-
 const char *perch__symbols_clean(struct perch_symbols *symbols, const char *text, bool lives)
 {
-	size_t size = strlen(text) + 1;
+	size_t length = strlen(text);
 	char *copy;
 
-	if (lives && is_plain(text))
+	if (lives && perch__is_plain(text, length))
 		return text;
 	/* each character that is not printable becomes a '?', so the size does not grow */
-	copy = perch__symbols_alloc_text(symbols, size);
+	copy = perch__symbols_alloc_text(symbols, length + 1);
 	if (!copy)
 		return "?";
-	perch_clean_text(text, copy, size);
+	perch_clean_text(text, copy, length + 1);
 	return copy;
 }

@@ -101,6 +101,22 @@ static void replaces_control_characters(void **state)
 	assert_clean("", "");
 }
 
+/* Eight bytes are looked at together: each byte counts at each of their positions, and after them.
+ */
+static void finds_each_byte_at_each_position(void **state)
+{
+	(void)state;
+	for (unsigned byte = 1; byte < 256; byte++)
+		for (size_t position = 0; position < 19; position++) {
+			char text[] = " ~ plain text ~ ~~ ", expected[sizeof(text)];
+
+			memcpy(expected, text, sizeof(text));
+			text[position] = (char)byte;
+			expected[position] = byte < ' ' || byte > '~' ? '?' : (char)byte;
+			assert_clean(text, expected);
+		}
+}
+
 static void truncates_only_whole_characters(void **state)
 {
 	char dst[4];
@@ -178,6 +194,7 @@ int main(void)
 		cmocka_unit_test(accepts_its_own_texts_as_arguments),
 		cmocka_unit_test(truncates_long_texts),
 		cmocka_unit_test(replaces_control_characters),
+		cmocka_unit_test(finds_each_byte_at_each_position),
 		cmocka_unit_test(truncates_only_whole_characters),
 		cmocka_unit_test(prints_sentences),
 		cmocka_unit_test(every_kind_has_a_slug),
