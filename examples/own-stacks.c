@@ -62,7 +62,9 @@ int main(int argc, char **argv)
 	const struct perch_encoder_label service = { .key = "service.name",
 						     .text = "compiler",
 						     .resource = true };
-	FILE *out = fopen(argc > 1 ? argv[1] : "/dev/null", "w");
+	char *bytes;
+	size_t size;
+	FILE *out = open_memstream(&bytes, &size), *file;
 
 	check(perch_encoder_new(&encoder, &options, &err));
 	check(perch_encoder_add_labels(encoder, &service, 1, &labels, &err));
@@ -71,10 +73,13 @@ int main(int argc, char **argv)
 		parse(depth);
 	begin("optimize");
 	allocated(4096);
-	if (!out)
-		return perror(argv[1]), 1;
 	check(perch_encoder_write(encoder, PERCH_ENCODER_OTLP, 0, out, &err));
 	perch_encoder_free(encoder);
-	printf("%ld bytes of OTLP\n", ftell(out));
-	return fclose(out) != 0;
+	fclose(out);
+	printf("%zu bytes of OTLP\n", size);
+	file = fopen(argc > 1 ? argv[1] : "/dev/null", "w");
+	if (!file || fwrite(bytes, 1, size, file) != size || fclose(file))
+		return perror("own-stacks"), 1;
+	free(bytes);
+	return 0;
 }

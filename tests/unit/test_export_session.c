@@ -9,6 +9,7 @@
 #include <string.h>
 #include <perch/export.h>
 
+#include "otlp_check.h"
 #include "session_fixture.h"
 
 #define CODE	   0x401000ull
@@ -253,11 +254,76 @@ static void has_each_stack_once(void **state)
 	assert_int_equal(stats.stacks, distinct);
 }
 
+#define HEX16	  "0123456789abcdef"
+#define CONTAINER HEX16 HEX16 HEX16 HEX16
+
+static void put_cgroup(struct perch_writer *writer, uint64_t number, const char *path_of_it)
+{
+	struct built b;
+
+	start_record(&b, PERCH_RECORD_CGROUP, 0);
+	put_u64(&b, number);
+	put_name(&b, path_of_it);
+	put_trailer(&b, TYPE, 1, ids[0]);
+	end_record(&b);
+	put_record(writer, &b);
+}
+
+/* Writes samples of three cgroups: of a container, of a unit, and of one without a name. */
+static void write_cgroups(void)
+{
+	struct perch_file_event event = events[0];
+	struct perch_writer *writer;
+	struct built b;
+
+	event.attr.sample_type |= PERCH_SAMPLE_CGROUP;
+	event.attr.cgroup = 1;
+	assert_int_equal(perch_writer_open(&writer, path, &event, 1, NULL), 0);
+	put_cgroup(writer, 1, "/system.slice/docker-" CONTAINER ".scope");
+	put_cgroup(writer, 2, "/system.slice/nginx.service");
+	for (uint64_t i = 0; i < 9; i++) {
+		build_sample(&b, ids[0], 2 + i);
+		put_u64(&b, 1 + i % 3);
+		end_record(&b);
+		put_record(writer, &b);
+	}
+	close_writer(writer);
+}
+
+static bool has_text(const char *bytes, size_t size, const char *text)
+{
+	return memmem(bytes, size, text, strlen(text)) != NULL;
+}
+
+static void has_a_resource_for_each_container(void **state)
+{
+	const struct perch_export_options options = { 0 };
+	struct perch_export_stats stats;
+	struct otlp_facts facts = { 0 };
+	struct written written;
+	size_t size;
+	char *bytes;
+
+	(void)state;
+	write_cgroups();
+	bytes = text_of(PERCH_EXPORT_OTLP, &options, &size, &stats, &written);
+	check_otlp(&facts, bytes, size);
+	assert_string_equal(facts.error ? facts.error : "", "");
+	assert_int_equal(facts.resources, 3);
+	assert_int_equal(facts.sum, 9);
+	assert_true(has_text(bytes, size, "container.id"));
+	assert_true(has_text(bytes, size, CONTAINER));
+	assert_true(has_text(bytes, size, "service.name"));
+	assert_true(has_text(bytes, size, "/system.slice/nginx.service"));
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_many_chains_at_a_time),
 		cmocka_unit_test(has_each_stack_once),
+		cmocka_unit_test(has_a_resource_for_each_container),
 		cmocka_unit_test(compresses_in_a_thread),
 		cmocka_unit_test(needs_no_thread),
 	};
