@@ -89,6 +89,7 @@ struct calls {
 	const char *set;    /* of -e */
 	const char *output; /* of -o */
 	const char *comms;  /* of --comms */
+	const char *cgroup; /* of -G */
 	double least_ms;    /* of --duration */
 	bool from_file, no_comm, absolute, failures, summary_only, with_summary, errnos, json;
 	bool no_paths; /* --no-paths */

@@ -141,6 +141,9 @@ static int choose_events(struct calls *calls)
 	if (!status && !calls->summary_only && calls_selects_paths(calls) &&
 	    perch_machine_privileged(record->events.machine) && add_path_probes(calls))
 		status = add_events(calls);
+	if (!status && calls->cgroup)
+		status = cli_assign_cgroups(CALLS_COMMAND, &record->cgroups, calls->cgroup,
+					    record->events.list.nr);
 	record->period = 1;
 	record->flag[RECORD_USER_CALLCHAINS] = true; /* the kernel's are those of the tracepoint */
 	record->flag[RECORD_NO_BPF] = true;

@@ -124,6 +124,8 @@ static const struct cli_option options[] = {
 		.help = "no child processes and new threads"),
 	CLI_ROW(.name = "uprobe", .argument = "PROBE", .set = refuse_probe,
 		.help = "how long calls of functions take: -u FILE:FUNCTION; -v prints each call"),
+	CLI_ROW(.letter = 'G', .name = "cgroup", .argument = "NAME", SETS(cgroup),
+		.help = "processes of this cgroup, on all CPUs or those of -C"),
 	CLI_ROW(.letter = 'v', .name = "verbose", SETS(record.verbose),
 		.help = "print more; twice: each attr and perf_event_open call"),
 	CLI_ROW(.table = cli_target_options, .at = AT(record.target)),
@@ -156,8 +158,16 @@ int calls_parse(struct calls *calls, int argc, char **argv)
 		return cli_usage_error(CALLS_COMMAND,
 				       "--waits looks at threads that run: it excludes -i, -C and "
 				       "PROGRAM");
+	if (calls->cgroup && (calls->from_file || calls->waits ||
+			      cli_target_has_tasks(&record->target) || strchr(calls->cgroup, ',')))
+		return cli_usage_error(
+			CALLS_COMMAND,
+			"-G %s: one cgroup is traced, by CPU: it excludes -i, -p, -t, "
+			"-u and --waits",
+			calls->cgroup);
 	if (calls->from_file)
 		return 0;
+	record->target.all_cpus |= calls->cgroup && !record->target.cpu_list;
 	if (!record->program_argv && !cli_target_has_tasks(&record->target) &&
 	    !cli_target_system_wide(&record->target))
 		record->target.all_cpus = true; /* as in perf */
