@@ -182,6 +182,8 @@ static uint64_t entry_time(struct perch_reader *reader, struct perch__rounds *ro
 	const uint8_t *record = perch__record_at(reader, offset);
 	uint64_t time, available = perch__record_available(reader, offset);
 
+	/* the CPU prefetches no more than a page */
+	__builtin_prefetch(record + 1024);
 	if (perch_decoder_time(reader->decoder, record, available, &time) && time &&
 	    time != UINT64_MAX) {
 		if (time > rounds->latest)
@@ -269,7 +271,7 @@ static int collect_batch(struct perch_reader *reader, struct perch_error *err)
 			if (is_batch(reader, before, bytes_before))
 				return 0;
 		}
-		if (reader->cursor.at - released > 4 * PERCH__BATCH_BYTES)
+		if (reader->cursor.at - released > PERCH__BATCH_BYTES)
 			perch__release(reader, &released, reader->cursor.at);
 	}
 	sorted->ended = !rc;

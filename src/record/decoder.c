@@ -378,6 +378,7 @@ PERCH__INLINE void prefetch_following(const char *bytes, size_t record_size, siz
 	if (size < record_size + PREFETCH_LINES_LARGE * CACHE_LINE)
 		return;
 	following = bytes + record_size;
+#pragma GCC unroll 6
 	for (unsigned int i = 0; i < PREFETCH_LINES; i++)
 		__builtin_prefetch(following + i * CACHE_LINE);
 	if (__builtin_expect(record_size < LARGE_RECORD, 1))

@@ -258,10 +258,9 @@ static void set_waker(struct timeline_thread *thread, const struct timeline_chan
 						 .flags = change->flags };
 }
 
-void perch__timeline_wake(struct perch_timeline *timeline, const struct timeline_change *change)
+void perch__timeline_wake(struct perch_timeline *timeline, struct timeline_change *change)
 {
 	struct timeline_thread *thread = get_thread(timeline, change);
-	struct timeline_change edge = *change;
 
 	if (!thread || !change->tid)
 		return;
@@ -271,18 +270,18 @@ void perch__timeline_wake(struct perch_timeline *timeline, const struct timeline
 	/* a thread that wakes itself runs */
 	if (change->tid == change->other_tid || thread->state == PERCH_TIMELINE_WOKEN ||
 	    thread->state == PERCH_TIMELINE_PREEMPTED) {
-		edge.flags |= PERCH_TIMELINE_REPEATED;
+		change->flags |= PERCH_TIMELINE_REPEATED;
 	} else if (thread->state == PERCH_TIMELINE_RUNNING) {
 		thread->early = true;
-		edge.flags |= PERCH_TIMELINE_WOKEN_EARLY;
 		set_waker(thread, change);
+		change->flags |= PERCH_TIMELINE_WOKEN_EARLY;
 	} else {
 		perch__timeline_begin(timeline, thread, PERCH_TIMELINE_WOKEN, change->time);
 		if (change->to_cpu != TIMELINE_UNKNOWN)
 			set_cpu(thread, change->to_cpu);
 		set_waker(thread, change);
 	}
-	perch__timeline_edge(timeline, thread, PERCH_TIMELINE_WAKEUP, &edge);
+	perch__timeline_edge(timeline, thread, PERCH_TIMELINE_WAKEUP, change);
 }
 
 /* Another thread had this id, and its end was not recorded. */
@@ -297,7 +296,7 @@ static void replace(struct perch_timeline *timeline, uint32_t tid, uint64_t time
 	perch__timeline_end_thread(timeline, thread, time);
 }
 
-void perch__timeline_wake_new(struct perch_timeline *timeline, const struct timeline_change *change)
+void perch__timeline_wake_new(struct perch_timeline *timeline, struct timeline_change *change)
 {
 	struct timeline_thread *thread;
 

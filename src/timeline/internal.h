@@ -233,9 +233,9 @@ void perch__timeline_in(struct perch_timeline *timeline, const struct timeline_c
 /* Both, of one CPU at one time. The name of the next thread is known before the callbacks. */
 void perch__timeline_switch(struct perch_timeline *timeline, const struct timeline_change *out,
 			    const struct timeline_change *in);
-void perch__timeline_wake(struct perch_timeline *timeline, const struct timeline_change *change);
-void perch__timeline_wake_new(struct perch_timeline *timeline,
-			      const struct timeline_change *change);
+/* Adds flags of the edge to the change. */
+void perch__timeline_wake(struct perch_timeline *timeline, struct timeline_change *change);
+void perch__timeline_wake_new(struct perch_timeline *timeline, struct timeline_change *change);
 void perch__timeline_migrate(struct perch_timeline *timeline, const struct timeline_change *change);
 void perch__timeline_fork(struct perch_timeline *timeline, const struct timeline_change *change);
 void perch__timeline_exit(struct perch_timeline *timeline, const struct timeline_change *change);

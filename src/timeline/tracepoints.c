@@ -146,7 +146,8 @@ enum {
 static void take_switch(struct perch_timeline *timeline, const struct fields *fields)
 {
 	const struct perch_sample_id *at = &fields->record->sample_id;
-	struct timeline_change change = change_of(fields->record), next = change;
+	struct timeline_change change = change_of(fields->record);
+	struct timeline_change next = change_of(fields->record);
 	uint64_t prev_state = (uint64_t)number_of(fields, PREV_STATE, 0);
 
 	change.tid = id_of(fields, PREV_PID);
@@ -192,7 +193,7 @@ static struct timeline_change wakeup_of(const struct fields *fields)
 
 static void take_waking(struct perch_timeline *timeline, const struct fields *fields)
 {
-	const struct timeline_change change = wakeup_of(fields);
+	struct timeline_change change = wakeup_of(fields);
 
 	perch__timeline_wake(timeline, &change);
 }
@@ -206,7 +207,7 @@ static void take_wakeup(struct perch_timeline *timeline, const struct fields *fi
 
 static void take_wakeup_new(struct perch_timeline *timeline, const struct fields *fields)
 {
-	const struct timeline_change change = wakeup_of(fields);
+	struct timeline_change change = wakeup_of(fields);
 
 	perch__timeline_wake_new(timeline, &change);
 }

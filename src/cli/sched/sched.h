@@ -11,6 +11,7 @@
  *   sched_summary.c    its summary
  *   sched_map.c        map: what each CPU runs
  *   sched_read.c       reads a recording into a timeline
+ *   sched_queue.c      feeds it, by a thread if the recording is large
  */
 #ifndef PERCH_CLI_SCHED_H
 #define PERCH_CLI_SCHED_H
@@ -46,6 +47,7 @@ struct sched_reading {
 	/* called for each record after the timeline has it; NULL: none */
 	void (*take_record)(void *context, const struct perch_record *record);
 	struct perch_record record; /* that is read */
+	struct perch_error err;	    /* of sched_take() */
 	bool takes_all;		    /* no filter is given */
 	int wanted;		    /* -1: unknown, else whether the record passes the filter */
 	uint64_t first, last;	    /* times of records that pass the filter */
@@ -67,6 +69,7 @@ extern const struct cli_option sched_filter_options[];
 int sched_open(struct sched_reading *reading);
 /* Feeds all records. Returns 0, or an exit status after a message. */
 int sched_read(struct sched_reading *reading);
+
 /* True if the filters take the record that is read, and this thread. */
 bool sched_passes(struct sched_reading *reading, const struct perch_timeline_thread *thread);
 
@@ -89,6 +92,17 @@ void sched_put_field(const struct sched_reading *reading, char name[SCHED_NAME_B
 /* Text of the output, by printf(). */
 void sched_printf(struct sched_reading *reading, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* ---- sched_queue.c ---- */
+
+/* SCHED_ENDED: nobody reads the output any more; SCHED_FAILED: after a message. */
+enum { SCHED_ENDED = 1, SCHED_FAILED };
+/* Feeds the record that is read. Returns 0, SCHED_ENDED, or a negative errno with reading->err. */
+int sched_take(struct sched_reading *reading);
+/* True if a thread may make the timeline while the program reads. */
+bool sched_queue_is_useful(const struct sched_reading *reading);
+/* Feeds all records. Returns as sched_take(), or SCHED_FAILED. */
+int sched_queue_read(struct sched_reading *reading);
 
 /* ---- sched_rows.c ---- */
 

@@ -90,10 +90,22 @@ void timehist_print_head(struct timehist *timehist)
 /* ---- lines ---- */
 
 /* "  37251.722095 [0000]  " and a column for each CPU. */
-static char *put_start(const struct timehist *timehist, char *at, uint64_t time, uint32_t cpu,
+static char *put_start(struct timehist *timehist, char *at, uint64_t time, uint32_t cpu,
 		       uint32_t marked, char mark)
 {
-	at = put_fraction(at, time / 1000, 6, 15);
+	uint64_t second = time / 1000000000;
+	uint32_t us = (uint32_t)(time % 1000000000 / 1000);
+
+	/* most lines are of the second of the line before */
+	if (!timehist->second_length || timehist->second != second) {
+		timehist->second = second;
+		timehist->second_length = (size_t)(put_number(timehist->second_text, second, 1, 8) -
+						   timehist->second_text);
+	}
+	memcpy(at, timehist->second_text, sizeof(timehist->second_text));
+	at += timehist->second_length;
+	*at++ = '.';
+	at = put_thousandths(put_thousandths(at, us / 1000), us % 1000);
 	at = put_bytes(at, " [", 2);
 	at = cpu == UINT32_MAX ? put_text(at, "   -") : put_number(at, cpu, 4, 0);
 	at = put_bytes(at, "] ", 2);
@@ -134,10 +146,29 @@ static char *put_task(struct timehist *timehist, char *at,
 	return at + (task->length < width ? width : task->length);
 }
 
-/* "    0.019", as perf without rounding */
-static inline char *put_ms(char *at, uint64_t ns, int width)
+/* "    0.019", as perf without rounding. Most times are below 1 s. */
+static inline __attribute__((always_inline)) char *put_ms(char *at, uint64_t ns, int width)
 {
-	return put_fraction(at, ns / 1000, 3, width);
+	uint32_t us;
+
+	if (__builtin_expect(ns >= 1000000000, 0)) {
+		at = put_number(at, ns / 1000000, 1, width - 4);
+		us = (uint32_t)(ns / 1000 % 1000);
+	} else {
+		uint32_t ms = (uint32_t)ns / 1000000;
+
+		us = (uint32_t)ns / 1000;
+		memset(at, ' ', (size_t)width);
+		at += width - 4;
+		put_thousandths(at - 3, ms);
+		if (ms < 100)
+			at[-3] = ' ';
+		if (ms < 10)
+			at[-2] = ' ';
+		us %= 1000;
+	}
+	*at++ = '.';
+	return put_thousandths(at, us);
 }
 
 /* ---- call chains ---- */

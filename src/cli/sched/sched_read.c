@@ -214,38 +214,28 @@ bool sched_passes(struct sched_reading *reading, const struct perch_timeline_thr
 	       has_id(reading->pids, thread->pid) && has_name(reading->comms, thread->name);
 }
 
-static void note_times(struct sched_reading *reading)
+static int read_records(struct sched_reading *reading)
 {
-	const struct perch_sample_id *at = &reading->record.sample_id;
+	int rc;
 
-	if (reading->record.type != PERCH_RECORD_SAMPLE)
-		return;
-	if (reading->max_cpu < at->cpu && at->cpu < 4096)
-		reading->max_cpu = at->cpu;
-	if (!reading->first)
-		reading->first = at->time;
-	reading->last = at->time;
+	while ((rc = cli_input_next(&reading->input, &reading->record)) > 0) {
+		rc = sched_take(reading);
+		if (rc)
+			return rc;
+	}
+	return rc < 0 ? SCHED_FAILED : 0;
 }
 
 int sched_read(struct sched_reading *reading)
 {
-	struct perch_error err;
-	int rc;
+	int rc = sched_queue_is_useful(reading) ? sched_queue_read(reading) : read_records(reading);
 
-	while ((rc = cli_input_next(&reading->input, &reading->record)) > 0 &&
-	       !reading->out.error) {
-		reading->wanted = -1;
-		note_times(reading);
-		rc = perch_timeline_feed(reading->timeline, &reading->record, &err);
-		if (rc)
-			return cli_error(reading->input.command, &err);
-		if (reading->take_record)
-			reading->take_record(reading->options.context, &reading->record);
-	}
+	if (rc < 0)
+		return cli_error(reading->input.command, &reading->err);
 	/* what ends with the file is in no record */
 	reading->wanted = !cli_filter_is_given(&reading->filter);
 	perch_timeline_finish(reading->timeline, 0);
-	return rc < 0 ? CLI_EXIT_FAILURE : 0;
+	return rc == SCHED_FAILED ? CLI_EXIT_FAILURE : 0;
 }
 
 /* ---- notes ---- */

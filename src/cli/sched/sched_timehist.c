@@ -89,9 +89,11 @@ static void end_run(struct timehist *timehist, struct timehist_thread *thread,
 
 	if (!sched_is_wanted(&timehist->reading, interval->thread))
 		return;
-	add_idle(timehist, interval);
+	if (timehist->summary_only || timehist->with_summary)
+		add_idle(timehist, interval);
 	if (idle == timehist->idle_only && !(interval->flags & PERCH_TIMELINE_UNFINISHED)) {
-		add_run(timehist, thread, interval);
+		if (timehist->summary_only || timehist->with_summary)
+			add_run(timehist, thread, interval);
 		if (!timehist->summary_only)
 			timehist_print_run(timehist, interval, &thread->wait);
 	}

@@ -49,6 +49,9 @@ struct timehist {
 	struct timehist_thread *ended;
 	size_t nr_ended, ended_capacity;
 	struct timehist_task task[TIMEHIST_TASKS]; /* by low bits of their ids */
+	uint64_t second;			   /* of the last line that was printed */
+	size_t second_length;			   /* of its text; 0: none */
+	char second_text[24];
 	struct timehist_cpu {
 		uint64_t idle;
 		bool seen;

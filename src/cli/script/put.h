@@ -47,27 +47,13 @@ static inline char *put_number(char *at, uint64_t number, int digits, int width)
 	return put_bytes(put_spaces(at, width - length), start, (size_t)length);
 }
 
-/*
- * Writes a number with a point before its last `decimals` digits, right-aligned in a field of
- * `width` columns, or wider. Both are constants and below 24, so that no loop is left where the
- * text is short.
- */
-static inline __attribute__((always_inline)) char *put_fraction(char *at, uint64_t number,
-								int decimals, int width)
+/* Writes a number below 1000 with three digits. */
+static inline char *put_thousandths(char *at, uint32_t number)
 {
-	char text[24], *start = text + sizeof(text);
-
-	memset(text, ' ', sizeof(text));
-	for (int i = 0; i < decimals; i++, number /= 10)
-		*--start = (char)('0' + number % 10);
-	*--start = '.';
-	do {
-		*--start = (char)('0' + number % 10);
-		number /= 10;
-	} while (number);
-	if (__builtin_expect(start < text + sizeof(text) - width, 0))
-		return put_bytes(at, start, (size_t)(text + sizeof(text) - start));
-	return put_bytes(at, text + sizeof(text) - width, (size_t)width);
+	at[0] = (char)('0' + number / 100);
+	at[1] = (char)('0' + number / 10 % 10);
+	at[2] = (char)('0' + number % 10);
+	return at + 3;
 }
 
 /* Writes a number that may be -1, right-aligned. */
