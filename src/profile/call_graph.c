@@ -246,23 +246,6 @@ static int new_node(struct builder *builder, const struct graph_group *group)
 	return 0;
 }
 
-#define AHEAD 16
-
-/* Loads the memory of nodes that descend() will need. */
-static void prefetch_below(const struct builder *builder, const struct items *items, size_t at)
-{
-	const struct forest_node *nodes = builder->profile->forest.node;
-
-	if (at + AHEAD < items->nr)
-		__builtin_prefetch(&nodes[items->item[at + AHEAD].node.nr]);
-	if (at + AHEAD / 2 < items->nr && builder->order == PERCH_CALL_GRAPH_CALLEE) {
-		struct above above = nodes[items->item[at + AHEAD / 2].node.nr].above;
-
-		if (!perch__is_root(above))
-			__builtin_prefetch(&nodes[above.nr]);
-	}
-}
-
 /* Adds the items as children of node `above`, with their own children. */
 static int expand(struct builder *builder, uint32_t above, const struct items *items)
 {
@@ -286,7 +269,6 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 			builder->tree->node[above].first_child = call;
 		last = call;
 		for (size_t j = 0; j < groups[i].items.nr && !rc; j++) {
-			prefetch_below(builder, &groups[i].items, j);
 			rc = descend(builder, &groups[i].items.item[j], &next,
 				     &builder->tree->node[call]);
 		}
@@ -336,7 +318,7 @@ static int add_innermost(const struct builder *builder, struct node_id outermost
 
 		while (open.nr && nodes[open.node[open.nr - 1].node.nr].end <= at.nr && !rc)
 			rc = close_node(builder, &open, items);
-		if (nodes[at.nr].row == row) {
+		if (forest->row[at.nr].nr == row) {
 			node = PERCH__ARRAY_APPEND(open.node, open.nr, open.capacity);
 			if (!node)
 				rc = -ENOMEM;

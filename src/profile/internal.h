@@ -206,7 +206,7 @@ struct latency {
 	struct context_id *context;
 	uint32_t *parallelism;
 	struct tuples merged; /* contexts */
-	uint64_t *self;		/* by number of the count in the tree */
+	uint64_t *self;	      /* by number of the count in the tree */
 	size_t capacity;
 	struct perch_row_latency *row; /* by the index of the row */
 };
@@ -291,7 +291,7 @@ struct perch_profile {
 	struct row_nodes row_nodes;	     /* by the index of the row; empty until call graphs */
 	enum perch_call_graph_key graph_key; /* of the options */
 	bool graph_samples, full_paths;
-	bool nanoseconds;	 /* in the column time */
+	bool nanoseconds;   /* in the column time */
 	uint32_t *group_of; /* by frame: scratch of perch_profile_call_graph(), 0 between calls */
 	struct profile_event {
 		struct perch_profile_total total; /* without all_* */

@@ -122,11 +122,11 @@ int perch__latency_of_rows(struct perch_profile *profile)
 	if (!latency->row)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < forest->nr && forest->latency; i++) {
-		struct perch_row_latency *row = &latency->row[forest->node[i].row];
+		struct perch_row_latency *row = &latency->row[forest->row[i].nr];
 		struct node_id at = { i };
 
 		row->self += perch__forest_self(forest, forest->latency, at);
-		if (forest->node[i].outermost)
+		if (forest->row[i].outermost)
 			row->children += perch__forest_total(forest, forest->latency, at);
 	}
 	for (size_t i = 0; i < profile->nr_rows; i++)

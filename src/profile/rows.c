@@ -133,8 +133,9 @@ static void close_node(struct row_walk *walk)
 static void add_to_row(struct row_walk *walk, struct node_id at)
 {
 	const struct forest *forest = &walk->profile->forest;
-	struct forest_node *node = &forest->node[at.nr];
-	struct perch_row *row = &walk->profile->row[node->row];
+	const struct forest_node *node = &forest->node[at.nr];
+	struct forest_row *of_node = &forest->row[at.nr];
+	struct perch_row *row = &walk->profile->row[of_node->nr];
 
 	if (perch__forest_is_hit(node)) {
 		uint64_t self = perch__forest_self(forest, forest->period, at);
@@ -143,15 +144,15 @@ static void add_to_row(struct row_walk *walk, struct node_id at)
 		row->samples += perch__forest_self(forest, forest->samples, at);
 		add_mode(row, walk->profile->frame[node->frame.nr].cpumode_char, self);
 	}
-	node->outermost = !walk->nr_open[node->row]++;
-	if (node->outermost)
+	of_node->outermost = !walk->nr_open[of_node->nr]++;
+	if (of_node->outermost)
 		row->children += perch__forest_total(forest, forest->period, at);
 }
 
 /* Adds a node of the forest; those before it have been added. Returns 0 or -ENOMEM. */
 static int add_node(struct row_walk *walk, struct node_id at)
 {
-	struct forest_node *node = &walk->profile->forest.node[at.nr];
+	const struct forest_node *node = &walk->profile->forest.node[at.nr];
 	struct open_node *open;
 	uint32_t row;
 
@@ -164,7 +165,7 @@ static int add_node(struct row_walk *walk, struct node_id at)
 	if (!open)
 		return -ENOMEM;
 	*open = (struct open_node){ row, node->end, walk->nr };
-	node->row = row;
+	walk->profile->forest.row[at.nr].nr = row;
 	add_to_row(walk, at);
 	return 0;
 }
@@ -287,7 +288,10 @@ int perch__rows_fill(struct perch_profile *profile)
 	profile->group_of = new_array(profile->frames.nr, sizeof(*profile->group_of));
 	walk.cached_row = new_array(profile->frames.nr, sizeof(*walk.cached_row));
 	reserve_rows(&walk);
-	rc = profile->group_of && walk.cached_row ? number_values(&walk) : -ENOMEM;
+	profile->forest.row =
+		perch__large_alloc((profile->forest.nr + 1) * sizeof(*profile->forest.row));
+	rc = profile->group_of && walk.cached_row && profile->forest.row ? number_values(&walk)
+									 : -ENOMEM;
 	if (!rc)
 		rc = add_nodes(&walk);
 	free(walk.open);

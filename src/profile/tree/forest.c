@@ -2,45 +2,68 @@
 /* The tree of frames in the order of a walk in depth first. */
 #include "profile/internal.h"
 
-/*
- * The tree is changed in place while its nodes get their positions: nr_children becomes the number
- * of nodes below, first_child the next free position below the node, next the position of the node.
- */
+/* A node while it gets its position: it has taken the memory of the tree's node. */
+struct moved_node {
+	struct above above;
+	uint32_t below; /* the number of nodes below it */
+	union {
+		uint32_t key;
+		uint32_t position; /* once it has one */
+	};
+	union {
+		uint32_t count;
+		uint32_t free; /* then the next free position below it */
+	};
+};
 
-/* Children have higher numbers than their parents, so the sum of each is complete when it is added.
- */
-static void count_below(struct tree *tree)
+/* Counts the nodes below each node. Children have higher numbers than their parents, so the sum of
+ * each is complete when it is added. */
+static void count_below(struct node *node, size_t nr)
 {
-	struct node *node = tree->node;
-
 	/* the parent has counted the child, so only what is below it is left */
-	for (size_t i = tree->nr; i-- > 0;)
+	for (size_t i = nr; i-- > 0;)
 		if (!perch__is_root(node[i].above))
 			node[node[i].above.nr].nr_children += node[i].nr_children;
 }
 
+/* Moves the nodes together in their memory, and releases the rest of it. */
+static struct moved_node *move_nodes(struct node *node, size_t nr)
+{
+	struct moved_node *moved = (void *)node;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct node old = node[i];
+		const struct moved_node copy = {
+			old.above, old.nr_children, { old.key }, { old.count }
+		};
+
+		memcpy(&moved[i], &copy, sizeof(copy));
+	}
+	perch__release_pages(&moved[nr], nr * (sizeof(*node) - sizeof(*moved)));
+	return moved;
+}
+
 /* Children follow their parent in the order in which they were added. first_hit becomes the number
  * of the count. */
-static void position_nodes(struct forest *forest, struct tree *tree)
+static void position_nodes(struct forest *forest, struct moved_node *moved)
 {
 	uint32_t free_root = 0;
 
-	for (size_t i = 0; i < tree->nr; i++) {
-		struct node *node = &tree->node[i];
-		struct node *parent = perch__is_root(node->above) ? NULL
-								  : &tree->node[node->above.nr];
-		uint32_t *next_free = parent ? &parent->first_child.nr : &free_root, at;
+	for (size_t i = 0; i < forest->nr; i++) {
+		struct moved_node *node = &moved[i];
+		struct moved_node *parent = perch__is_root(node->above) ? NULL
+									: &moved[node->above.nr];
+		uint32_t *free_position = parent ? &parent->free : &free_root, at = *free_position;
 
-		at = *next_free;
-		*next_free += 1 + node->nr_children;
-		node->first_child.nr = at + 1;
-		node->next.nr = at;
+		*free_position += 1 + node->below;
 		forest->node[at] = (struct forest_node){
-			.above = parent ? perch__below_node(parent->next) : node->above,
+			.above = parent ? (struct above){ parent->position } : node->above,
 			.frame = { node->key },
-			.end = at + 1 + node->nr_children,
+			.end = at + 1 + node->below,
 			.first_hit = node->count,
 		};
+		node->position = at;
+		node->free = at + 1;
 	}
 }
 
@@ -73,8 +96,8 @@ int perch__forest_make(struct forest *forest, struct tree *tree, const uint64_t 
 	forest->node = perch__large_alloc((tree->nr + 1) * sizeof(*forest->node));
 	if (!forest->node)
 		return -ENOMEM;
-	count_below(tree);
-	position_nodes(forest, tree);
+	count_below(tree->node, tree->nr);
+	position_nodes(forest, move_nodes(tree->node, tree->nr));
 	free(tree->node);
 	tree->node = NULL;
 	forest->period = malloc((nr + 1) * sizeof(*forest->period));
@@ -93,6 +116,7 @@ int perch__forest_make(struct forest *forest, struct tree *tree, const uint64_t 
 void perch__forest_clear(struct forest *forest)
 {
 	free(forest->node);
+	free(forest->row);
 	free(forest->period);
 	free(forest->samples);
 	free(forest->latency);

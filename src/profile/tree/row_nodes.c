@@ -8,11 +8,11 @@ static void position_rows(struct row_begin *row, const struct forest *forest, si
 	struct row_begin sum = { 0, 0, false };
 
 	for (size_t i = 0; i < forest->nr; i++) {
-		const struct forest_node *node = &forest->node[i];
+		struct row_begin *of_node = &row[forest->row[i].nr];
 
-		row[node->row].hit += perch__forest_is_hit(node);
-		row[node->row].outermost += node->outermost;
-		row[node->row].recursive |= !node->outermost;
+		of_node->hit += perch__forest_is_hit(&forest->node[i]);
+		of_node->outermost += forest->row[i].outermost;
+		of_node->recursive |= !forest->row[i].outermost;
 	}
 	for (size_t i = 0; i <= nr_rows; i++) {
 		const struct row_begin of_row = row[i];
@@ -28,12 +28,11 @@ static void position_rows(struct row_begin *row, const struct forest *forest, si
 static void list_nodes(struct row_nodes *nodes, const struct forest *forest, size_t nr_rows)
 {
 	for (uint32_t i = 0; i < forest->nr; i++) {
-		const struct forest_node *node = &forest->node[i];
-		struct row_begin *row = &nodes->row[node->row];
+		struct row_begin *row = &nodes->row[forest->row[i].nr];
 
-		if (perch__forest_is_hit(node))
+		if (perch__forest_is_hit(&forest->node[i]))
 			nodes->hit[row->hit++] = i;
-		if (node->outermost)
+		if (forest->row[i].outermost)
 			nodes->outermost[row->outermost++] = i;
 	}
 	for (size_t i = nr_rows; i-- > 0;) {

@@ -100,11 +100,14 @@ struct forest_node {
 	struct frame_id frame;
 	uint32_t end;	    /* the first node after those below this one */
 	uint32_t first_hit; /* the number of hits before this node */
-	uint32_t row : 31;
-	uint32_t outermost : 1; /* no node above it has its row */
+};
+struct forest_row {
+	uint32_t nr : 31;
+	uint32_t outermost : 1; /* no node above this one has the row */
 };
 struct forest {
 	struct forest_node *node; /* one more than nr: it has only first_hit */
+	struct forest_row *row;	  /* by node; NULL until rows are made */
 	size_t nr;
 	/* of all hits before; one more than there are hits. latency: NULL in profiles without */
 	uint64_t *period, *samples, *latency;
