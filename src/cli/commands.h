@@ -10,6 +10,7 @@
 
 struct cli_usage;
 
+int perch_cmd_agent(int argc, char **argv);
 int perch_cmd_stat(int argc, char **argv);
 /* Messages begin with argv[0], which may be another command that records. */
 int perch_cmd_record(int argc, char **argv);
@@ -43,6 +44,7 @@ int perch_cmd_doctor(int argc, char **argv);
 int perch_cmd_mem(int argc, char **argv);
 int perch_cmd_c2c(int argc, char **argv);
 
+extern const struct cli_usage cli_agent_usage;
 extern const struct cli_usage cli_stat_usage;
 extern const struct cli_usage cli_record_usage;
 extern const struct cli_usage cli_report_usage;

@@ -45,6 +45,7 @@ static const struct subcommand {
 	{ &cli_c2c_usage, perch_cmd_c2c },
 	{ &cli_flamegraph_usage, perch_cmd_flamegraph },
 	{ &cli_export_usage, perch_cmd_export },
+	{ &cli_agent_usage, perch_cmd_agent },
 	{ &cli_dump_usage, perch_cmd_dump },
 	{ &cli_evlist_usage, perch_cmd_evlist },
 	{ &cli_list_usage, perch_cmd_list },

@@ -51,6 +51,28 @@ bool cli_parse_number(const char *text, uint64_t *number)
 	return isdigit((unsigned char)text[0]) && !*end && !errno;
 }
 
+bool cli_parse_duration(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *unit;
+		uint64_t ns;
+	} units[] = {
+		{ "", 1000000 },   { "ns", 1 },		{ "us", 1000 },
+		{ "ms", 1000000 }, { "s", 1000000000 },
+	};
+	unsigned long long number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	for (size_t i = 0; i < CLI_NR(units) && !errno && isdigit((unsigned char)text[0]); i++)
+		if (!strcmp(end, units[i].unit) && number <= 86400000000000 / units[i].ns) {
+			*ns = number * units[i].ns;
+			return true;
+		}
+	return false;
+}
+
 bool cli_take_id(const char **list, uint32_t *id)
 {
 	const char *at = *list;

@@ -125,6 +125,8 @@ const char *cli_options_parse_operand(const struct cli_usage *usage, void *state
 
 /* Parses "10" or "0xa", without blanks or a sign. Returns false if the text is no such number. */
 bool cli_parse_number(const char *text, uint64_t *number);
+/* Parses a time of at most a day: 500us, 1ms, 2s; without a unit in ms. */
+bool cli_parse_duration(const char *text, uint64_t *ns);
 /*
  * Takes the next number, at most INT32_MAX, from a list such as "12,34". *list becomes the rest,
  * NULL after the last number. Returns false if a number does not come next.

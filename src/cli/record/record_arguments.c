@@ -294,30 +294,6 @@ int record_set_max_size(const struct cli_given *given)
 	return -EINVAL;
 }
 
-/* Parses "signal", a size with a unit, or a time with a unit. */
-/* A time of at most a day: 500us, 1ms, 2s; without a unit in ms. */
-static bool parse_duration(const char *text, uint64_t *ns)
-{
-	static const struct {
-		const char *unit;
-		uint64_t ns;
-	} units[] = {
-		{ "", 1000000 },   { "ns", 1 },		{ "us", 1000 },
-		{ "ms", 1000000 }, { "s", 1000000000 },
-	};
-	unsigned long long number;
-	char *end;
-
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	for (size_t i = 0; i < CLI_NR(units) && !errno && isdigit((unsigned char)text[0]); i++)
-		if (!strcmp(end, units[i].unit) && number <= 86400000000000 / units[i].ns) {
-			*ns = number * units[i].ns;
-			return true;
-		}
-	return false;
-}
-
 /* Removes ",WORD", or the word if there is no other. Returns true if it was there. */
 static bool remove_last_word(char *text, const char *word)
 {
@@ -342,7 +318,7 @@ int record_set_off_cpu(const struct cli_given *given)
 		return 0;
 	snprintf(time, sizeof(time), "%s", given->text);
 	options->wakers = remove_last_word(time, "waker");
-	if ((options->wakers && !time[0]) || parse_duration(time, &options->off_cpu_ns))
+	if ((options->wakers && !time[0]) || cli_parse_duration(time, &options->off_cpu_ns))
 		return 0;
 	cli_usage_error(
 		options->command,
@@ -359,13 +335,14 @@ int record_set_off_cpu_ms(const struct cli_given *given)
 
 	options->off_cpu |= !given->negated;
 	options->off_cpu_ns = 1000000;
-	if (given->negated || parse_duration(given->text, &options->off_cpu_ns))
+	if (given->negated || cli_parse_duration(given->text, &options->off_cpu_ns))
 		return 0;
 	cli_usage_error(options->command, "--off-cpu-thresh %s: use a number of milliseconds",
 			given->text);
 	return -EINVAL;
 }
 
+/* Parses "signal", a size with a unit, or a time with a unit. */
 int record_set_switch(const struct cli_given *given)
 {
 	static const struct {

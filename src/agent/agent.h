@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perch agent: samples a machine all the time, and gives profiles of the last minutes to programs
+ * that ask. README.md lists the files.
+ */
+#ifndef PERCH_AGENT_H
+#define PERCH_AGENT_H
+
+#include <perch/recorder.h>
+
+#include "source.h"
+#include "window.h"
+
+/* What a profile is of, and how it is written. */
+enum agent_kind {
+	AGENT_CPU,     /* pprof: the events */
+	AGENT_OFF_CPU, /* pprof: off-CPU time */
+	AGENT_PAGE,    /* a flame graph as a page */
+	AGENT_NR_KINDS
+};
+
+struct agent_options {
+	struct agent_source_options source;
+	size_t window_bytes; /* most memory of samples */
+	uint64_t seconds;    /* for which samples are kept */
+	const char *listen;  /* ADDRESS:PORT; NULL: no server */
+	const char *token;   /* that requests must have; NULL: none */
+	bool counters;	     /* of CPUs and cgroups, in the metrics */
+	const char *once;    /* file that one profile is written to; NULL: it goes on */
+	uint64_t once_ns;    /* the time of that profile */
+	void (*note)(void *context, const char *text); /* for messages */
+	void *context;
+};
+
+struct agent;
+
+/* Runs until a signal ends it, or --once is done. Returns 0, or a negative errno. */
+int agent_run(const struct agent_options *options, struct perch_error *err);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The busiest cgroups have a row each, the rest has one. A counter must never go back: a cgroup
+ * that gets a row starts at 0 there, and what a row had becomes a part of the rest when it is given
+ * up.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash_table.h"
+#include "counters.h"
+
+#define MOST_ROWS	50
+#define MOST_CANDIDATES 512
+#define IDLE_NS		300000000000ull /* without samples, until a row is given up */
+
+struct sums {
+	uint64_t samples, cpu_ns, off_ns;
+};
+
+struct row {
+	char *path; /* NULL: free */
+	uint64_t hash;
+	struct sums sums;
+	uint64_t seen; /* ns; samples since: .fresh */
+	bool fresh;
+};
+
+/* A cgroup without a row. */
+struct candidate {
+	char *path;
+	uint64_t hash, samples; /* samples: since the last choice */
+};
+
+struct agent_cgroups {
+	uint64_t seed;
+	struct row row[MOST_ROWS];
+	struct sums rest;
+	struct candidate candidate[MOST_CANDIDATES];
+	size_t nr_candidates;
+};
+
+struct agent_cgroups *agent_cgroups_new(void)
+{
+	struct agent_cgroups *cgroups = calloc(1, sizeof(*cgroups));
+
+	if (cgroups)
+		cgroups->seed = perch__hash_seed(cgroups);
+	return cgroups;
+}
+
+void agent_cgroups_free(struct agent_cgroups *cgroups)
+{
+	if (!cgroups)
+		return;
+	for (size_t i = 0; i < MOST_ROWS; i++)
+		free(cgroups->row[i].path);
+	for (size_t i = 0; i < cgroups->nr_candidates; i++)
+		free(cgroups->candidate[i].path);
+	free(cgroups);
+}
+
+static struct row *find_row(struct agent_cgroups *cgroups, const char *path, uint64_t hash)
+{
+	for (size_t i = 0; i < MOST_ROWS; i++)
+		if (cgroups->row[i].path && cgroups->row[i].hash == hash &&
+		    !strcmp(cgroups->row[i].path, path))
+			return &cgroups->row[i];
+	return NULL;
+}
+
+static void note_candidate(struct agent_cgroups *cgroups, const char *path, uint64_t hash)
+{
+	struct candidate *candidate;
+
+	for (size_t i = 0; i < cgroups->nr_candidates; i++) {
+		candidate = &cgroups->candidate[i];
+		if (candidate->hash == hash && !strcmp(candidate->path, path)) {
+			candidate->samples++;
+			return;
+		}
+	}
+	if (cgroups->nr_candidates == MOST_CANDIDATES)
+		return;
+	candidate = &cgroups->candidate[cgroups->nr_candidates];
+	*candidate = (struct candidate){ .path = strdup(path), .hash = hash, .samples = 1 };
+	cgroups->nr_candidates += candidate->path != NULL;
+}
+
+void agent_cgroups_add(struct agent_cgroups *cgroups, const char *path, bool off_cpu, uint64_t ns)
+{
+	uint64_t hash = path ? perch__hash_text(cgroups->seed, path) : 0;
+	struct row *row = path ? find_row(cgroups, path, hash) : NULL;
+	struct sums *sums = row ? &row->sums : &cgroups->rest;
+
+	if (row)
+		row->fresh = true;
+	else if (path)
+		note_candidate(cgroups, path, hash);
+	sums->samples += !off_cpu;
+	*(off_cpu ? &sums->off_ns : &sums->cpu_ns) += ns;
+}
+
+/* ---- who has a row ---- */
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *first = a, *second = b;
+
+	return (first->samples < second->samples) - (first->samples > second->samples);
+}
+
+static void give_up(struct agent_cgroups *cgroups, struct row *row)
+{
+	cgroups->rest.samples += row->sums.samples;
+	cgroups->rest.cpu_ns += row->sums.cpu_ns;
+	cgroups->rest.off_ns += row->sums.off_ns;
+	free(row->path);
+	*row = (struct row){ .path = NULL };
+}
+
+void agent_cgroups_choose(struct agent_cgroups *cgroups, uint64_t now)
+{
+	size_t next = 0;
+
+	qsort(cgroups->candidate, cgroups->nr_candidates, sizeof(*cgroups->candidate),
+	      compare_candidates);
+	for (size_t i = 0; i < MOST_ROWS; i++) {
+		struct row *row = &cgroups->row[i];
+
+		if (row->path && row->fresh)
+			row->seen = now;
+		row->fresh = false;
+		if (row->path && now - row->seen > IDLE_NS)
+			give_up(cgroups, row);
+		if (row->path || next == cgroups->nr_candidates)
+			continue;
+		*row = (struct row){ .path = cgroups->candidate[next].path,
+				     .hash = cgroups->candidate[next].hash,
+				     .seen = now };
+		next++;
+	}
+	while (next < cgroups->nr_candidates)
+		free(cgroups->candidate[next++].path);
+	cgroups->nr_candidates = 0;
+}
+
+/* ---- metrics ---- */
+
+static void put_sums(struct agent_cgroups *cgroups, struct agent_metrics *metrics, size_t member,
+		     double unit)
+{
+	for (size_t i = 0; i <= MOST_ROWS; i++) {
+		const struct row *row = i < MOST_ROWS ? &cgroups->row[i] : NULL;
+		const char *sums = (const char *)(row ? &row->sums : &cgroups->rest);
+		uint64_t value;
+
+		if (row && !row->path)
+			continue;
+		memcpy(&value, sums + member, sizeof(value));
+		agent_metric_value(metrics, "cgroup", row ? row->path : "other",
+				   (double)value / unit);
+	}
+}
+
+/* Reads "NAME NUMBER" of a file of a cgroup, or NAME=NUMBER. Returns false if it has none. */
+static bool read_number(const char *cgroup, const char *file, const char *name, double *number)
+{
+	char path[4200], line[256];
+	size_t length = strlen(name);
+	bool found = false;
+	FILE *in;
+
+	/* the path is from the kernel, below the mount point of the hierarchy */
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/%s", cgroup, file);
+	in = strstr(cgroup, "..") ? NULL : fopen(path, "re");
+	while (in && !found && fgets(line, sizeof(line), in)) {
+		const char *at = strstr(line, name);
+
+		found = at && (at == line || at[-1] == ' ') &&
+			sscanf(at + length, "%*1[ =]%lf", number) == 1;
+	}
+	if (in)
+		fclose(in);
+	return found;
+}
+
+static void put_kernel_counts(struct agent_cgroups *cgroups, struct agent_metrics *metrics)
+{
+	static const struct {
+		const char *file, *name, *metric, *help;
+		double unit;
+	} numbers[] = {
+		{ "cpu.stat", "usage_usec", "perch_cgroup_cpu_usage_seconds",
+		  "CPU time of a cgroup, as the kernel counts it.", 1e6 },
+		{ "cpu.stat", "throttled_usec", "perch_cgroup_throttled_seconds",
+		  "Time that a cgroup was throttled by cpu.max.", 1e6 },
+		{ "cpu.pressure", "total", "perch_cgroup_run_queue_delay_seconds",
+		  "Time in which at least one thread of a cgroup waited for a CPU.", 1e6 },
+		{ "memory.stat", "pgfault", "perch_cgroup_page_faults", "Page faults of a cgroup.",
+		  1 },
+	};
+	double number;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		agent_metric_counter(metrics, numbers[i].metric, numbers[i].help);
+		for (size_t j = 0; j < MOST_ROWS; j++)
+			if (cgroups->row[j].path &&
+			    read_number(cgroups->row[j].path, numbers[i].file, numbers[i].name,
+					&number))
+				agent_metric_value(metrics, "cgroup", cgroups->row[j].path,
+						   number / numbers[i].unit);
+	}
+}
+
+void agent_cgroups_put(struct agent_cgroups *cgroups, bool off_cpu, struct agent_metrics *metrics)
+{
+	agent_metric_counter(metrics, "perch_cgroup_samples", "Samples of a cgroup.");
+	put_sums(cgroups, metrics, offsetof(struct sums, samples), 1);
+	agent_metric_counter(metrics, "perch_cgroup_cpu_seconds",
+			     "CPU time of a cgroup by samples.");
+	put_sums(cgroups, metrics, offsetof(struct sums, cpu_ns), 1e9);
+	if (off_cpu) {
+		agent_metric_counter(metrics, "perch_cgroup_off_cpu_seconds",
+				     "Time that threads of a cgroup were off the CPU.");
+		put_sums(cgroups, metrics, offsetof(struct sums, off_ns), 1e9);
+	}
+	put_kernel_counts(cgroups, metrics);
+}

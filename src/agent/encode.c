@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* Slices of the window become a profile, by an encoder of the library. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <perch/encoder.h>
+
+#include "base/array.h"
+#include "base/hash_table.h"
+#include "base/kernel/off_cpu_event.h"
+#include "base/no_memory.h"
+#include "names.h"
+#include "page.h"
+#include "state.h"
+
+#define FIRST_ADDRESS 0x10000000u /* of files: each has a range of its own */
+#define PAGE_MASK     0xfffu
+
+/* A DSO with samples. */
+struct module {
+	const struct perch_dso *dso;
+	uint64_t last;	 /* offset */
+	uint64_t start;	 /* address of offset 0 */
+	uint32_t number; /* of its mapping; 0: not added yet */
+};
+
+struct encoding {
+	const struct agent *agent;
+	struct perch_encoder *encoder;
+	struct agent_row *row;
+	size_t nr_rows;
+	struct module *module;
+	size_t nr_modules, module_capacity;
+	struct perch__hash_table modules;
+	/* numbers of the encoder by index in the window; 0: not added yet */
+	uint32_t *location, *stack, *labels;
+	struct agent_names *names;
+	uint32_t event[AGENT_MOST_EVENTS]; /* by index of an event: its index in the encoder */
+};
+
+/* ---- mappings ---- */
+
+static bool is_module(const void *modules, uint32_t index, const void *dso)
+{
+	return ((const struct module *)modules)[index].dso == dso;
+}
+
+static struct module *get_module(struct encoding *encoding, const struct perch_dso *dso)
+{
+	uint64_t hash = perch__hash_integer(encoding->modules.seed, (uintptr_t)dso);
+	uint32_t index =
+		perch__hash_find(&encoding->modules, hash, is_module, encoding->module, dso);
+	struct module *module;
+
+	if (index != PERCH__HASH_NONE)
+		return &encoding->module[index];
+	module = PERCH__ARRAY_APPEND(encoding->module, encoding->nr_modules,
+				     encoding->module_capacity);
+	if (!module || perch__hash_add(&encoding->modules, hash, encoding->nr_modules - 1))
+		return NULL;
+	module->dso = dso;
+	return module;
+}
+
+/* Processes map files at different addresses, so each file gets a range of its own. */
+static int set_ranges(struct encoding *encoding)
+{
+	const struct agent_window *window = encoding->agent->window;
+	uint64_t next = FIRST_ADDRESS;
+
+	for (size_t i = 0; i < encoding->nr_rows; i++) {
+		uint32_t stack = encoding->row[i].stack;
+
+		while (stack != AGENT_NONE) {
+			const struct agent_address *address =
+				agent_window_frame(window, stack, &stack);
+			struct module *module;
+
+			if (!address->dso)
+				continue;
+			module = get_module(encoding, address->dso);
+			if (!module)
+				return -ENOMEM;
+			if (address->offset > module->last)
+				module->last = address->offset;
+		}
+	}
+	for (size_t i = 0; i < encoding->nr_modules; i++) {
+		struct module *module = &encoding->module[i];
+
+		if (!perch_dso_is(module->dso, PERCH_DSO_IS_FILE))
+			continue;
+		module->start = next;
+		next += (module->last | PAGE_MASK) + 1;
+	}
+	return 0;
+}
+
+static int add_mapping(struct encoding *encoding, struct module *module, struct perch_error *err)
+{
+	const struct perch_dso *dso = module->dso;
+	struct perch_encoder_mapping mapping = {
+		.path = dso->path,
+		.build_id = dso->build_id_size ? dso->build_id : NULL,
+		.build_id_size = dso->build_id_size,
+		.start = module->start ? module->start : dso->start,
+		.limit = module->start + (module->last | PAGE_MASK) + 1,
+	};
+
+	if (!mapping.limit) /* the end of the address space */
+		mapping.limit = UINT64_MAX;
+	return perch_encoder_add_mapping(encoding->encoder, &mapping, &module->number, err);
+}
+
+/* ---- call chains ---- */
+
+#define MOST_LINES 64 /* functions at a location */
+
+static int add_location(struct encoding *encoding, uint32_t index,
+			const struct agent_address *address, struct perch_error *err)
+{
+	struct perch_encoder_line line[MOST_LINES];
+	struct perch_encoder_location location = { .lines = line,
+						   .type = address->mode == 'k' ? "kernel"
+										: "native" };
+	size_t nr;
+	const struct agent_function *function = agent_names_at(encoding->names, index, &nr);
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && i < MOST_LINES; i++)
+		line[location.nr_lines++] = (struct perch_encoder_line){
+			.name = function[i].name,
+			.system_name = function[i].system_name,
+			.file = function[i].file,
+			.line = function[i].line,
+		};
+	if (address->dso) {
+		struct module *module = get_module(encoding, address->dso);
+
+		if (!module)
+			return PERCH__NO_MEMORY(err, "for a profile");
+		if (!module->number)
+			rc = add_mapping(encoding, module, err);
+		location.mapping = module->number;
+		location.address = module->start + address->offset;
+	}
+	if (rc >= 0)
+		rc = perch_encoder_add_location(encoding->encoder, &location,
+						&encoding->location[index], err);
+	return rc;
+}
+
+static int add_frame(struct encoding *encoding, uint32_t stack, uint32_t *number,
+		     struct perch_error *err)
+{
+	const struct agent_window *window = encoding->agent->window;
+	uint32_t callers, index = agent_window_address(window, stack);
+	const struct agent_address *address = agent_window_frame(window, stack, &callers);
+	int rc = 0;
+
+	if (!encoding->location[index])
+		rc = add_location(encoding, index, address, err);
+	if (rc >= 0)
+		rc = perch_encoder_add_stack(encoding->encoder, *number, encoding->location[index],
+					     &encoding->stack[stack], err);
+	*number = encoding->stack[stack];
+	return rc;
+}
+
+static int add_stack(struct encoding *encoding, uint32_t stack, uint32_t *number,
+		     struct perch_error *err)
+{
+	uint32_t chain[PERCH_MAX_CALL_CHAIN];
+	size_t nr = 0;
+	int rc = 0;
+
+	*number = 0;
+	for (uint32_t at = stack; at != AGENT_NONE && nr < PERCH_MAX_CALL_CHAIN;) {
+		if (encoding->stack[at]) {
+			*number = encoding->stack[at];
+			break;
+		}
+		chain[nr++] = at;
+		agent_window_frame(encoding->agent->window, at, &at);
+	}
+	while (nr-- > 0 && rc >= 0)
+		rc = add_frame(encoding, chain[nr], number, err);
+	return rc;
+}
+
+/* ---- labels ---- */
+
+#define MOST_LABELS 24
+
+static int add_labels(struct encoding *encoding, uint32_t index, struct perch_error *err)
+{
+	struct agent_sample_labels from = agent_window_labels(encoding->agent->window, index);
+	struct perch_encoder_label label[MOST_LABELS];
+	size_t nr = 0;
+
+	if (from.cgroup)
+		label[nr++] = (struct perch_encoder_label){ .key = "cgroup", .text = from.cgroup };
+	if (from.comm)
+		label[nr++] = (struct perch_encoder_label){ .key = "comm", .text = from.comm };
+	if (from.pid)
+		label[nr++] = (struct perch_encoder_label){ .key = "pid", .number = from.pid };
+	if (from.tid)
+		label[nr++] = (struct perch_encoder_label){ .key = "tid", .number = from.tid };
+	return perch_encoder_add_labels(encoding->encoder, label, nr, &encoding->labels[index],
+					err);
+}
+
+/* ---- samples ---- */
+
+static int add_row(struct encoding *encoding, const struct agent_row *row, struct perch_error *err)
+{
+	struct perch_encoder_sample sample = {
+		.event = encoding->event[row->event],
+		.samples = row->samples,
+		.value = row->period,
+	};
+	int rc = 0;
+
+	if (sample.event == AGENT_NONE)
+		return 0;
+	if (!encoding->labels[row->labels])
+		rc = add_labels(encoding, row->labels, err);
+	sample.labels = encoding->labels[row->labels];
+	if (rc >= 0)
+		rc = add_stack(encoding, row->stack, &sample.stack, err);
+	return rc < 0 ? rc : perch_encoder_add(encoding->encoder, &sample, err);
+}
+
+/* The events of a profile: those of the user, or that of off-CPU time. */
+static size_t choose_events(struct encoding *encoding, enum agent_kind kind,
+			    struct perch_encoder_event *chosen)
+{
+	const struct agent *agent = encoding->agent;
+	const struct perch_file_event *events;
+	size_t nr = agent_source_events(agent->source, &events), nr_chosen = 0;
+
+	for (size_t i = 0; i < nr && i < AGENT_MOST_EVENTS; i++) {
+		const struct perch_attr *attr = &events[i].attr;
+		bool off_cpu = perch__is_off_cpu(&events[i]),
+		     clock = attr->type == PERCH_TYPE_SOFTWARE &&
+			     (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
+			      attr->config == PERCH_COUNT_SW_TASK_CLOCK);
+
+		encoding->event[i] = AGENT_NONE;
+		if (off_cpu != (kind == AGENT_OFF_CPU) || (!off_cpu && !attr->sample_period))
+			continue;
+		encoding->event[i] = (uint32_t)nr_chosen;
+		chosen[nr_chosen++] = (struct perch_encoder_event){
+			.name = off_cpu ? "off_cpu" : events[i].name,
+			.unit = off_cpu || clock ? "nanoseconds" : "count",
+			.period = attr->freq ? 0 : attr->sample_period,
+			.sample_ns = !off_cpu && attr->freq ? 1000000000 / attr->sample_period
+				     : clock		    ? attr->sample_period
+							    : 0,
+		};
+	}
+	return nr_chosen;
+}
+
+static int make_encoder(struct encoding *encoding, enum agent_kind kind, uint64_t from, uint64_t to,
+			struct perch_error *err)
+{
+	struct perch_encoder_event events[AGENT_MOST_EVENTS];
+	struct perch_encoder_options options = { .events = events };
+	struct timespec now;
+	uint64_t begin, end;
+
+	options.nr_events = choose_events(encoding, kind, events);
+	agent_window_times(encoding->agent->window, from, to, &begin, &end);
+	clock_gettime(CLOCK_REALTIME, &now);
+	options.duration_ns = end - begin;
+	options.time_ns =
+		(uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - (agent_now() - begin);
+	return perch_encoder_new(&encoding->encoder, &options, err);
+}
+
+static void clear_encoding(struct encoding *encoding)
+{
+	agent_names_free(encoding->names);
+	perch_encoder_free(encoding->encoder);
+	perch__hash_clear(&encoding->modules);
+	free(encoding->module);
+	free(encoding->location);
+	free(encoding->stack);
+	free(encoding->labels);
+	free(encoding->row);
+}
+
+static int encode_rows(struct encoding *encoding, FILE *out, struct perch_error *err)
+{
+	const struct agent_window *window = encoding->agent->window;
+	int rc;
+
+	encoding->location =
+		calloc(agent_window_nr_addresses(window) + 1, sizeof(*encoding->location));
+	encoding->stack = calloc(agent_window_nr_stacks(window) + 1, sizeof(*encoding->stack));
+	encoding->labels = calloc(agent_window_nr_labels(window) + 1, sizeof(*encoding->labels));
+	if (!encoding->location || !encoding->stack || !encoding->labels || set_ranges(encoding))
+		return PERCH__NO_MEMORY(err, "for a profile");
+	rc = agent_names_new(&encoding->names, window, encoding->agent->source, encoding->row,
+			     encoding->nr_rows, err);
+	for (size_t i = 0; i < encoding->nr_rows && rc >= 0; i++)
+		rc = add_row(encoding, &encoding->row[i], err);
+	return rc < 0 ? rc
+		      : perch_encoder_write(encoding->encoder, PERCH_ENCODER_PPROF,
+					    PERCH_ENCODER_GZIP, out, err);
+}
+
+int agent_encode(const struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
+		 FILE *out, struct perch_error *err)
+{
+	struct encoding encoding = { .agent = agent };
+	int rc;
+
+	if (kind == AGENT_PAGE)
+		return agent_page(agent, from, to, out, err);
+	encoding.modules.seed = perch__hash_seed(&encoding);
+	encoding.row = agent_window_sum(agent->window, from, to, &encoding.nr_rows);
+	rc = make_encoder(&encoding, kind, from, to, err);
+	if (rc >= 0)
+		rc = encode_rows(&encoding, out, err);
+	clear_encoding(&encoding);
+	return rc;
+}

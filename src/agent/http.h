@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of the server. */
+#ifndef PERCH_AGENT_HTTP_H
+#define PERCH_AGENT_HTTP_H
+
+#include <microhttpd.h>
+
+#include "state.h"
+
+/* ---- http_library.c: libmicrohttpd, which is loaded when the agent listens ---- */
+
+struct agent_http_library {
+	__typeof__(&MHD_start_daemon) start_daemon;
+	__typeof__(&MHD_stop_daemon) stop_daemon;
+	__typeof__(&MHD_run) run;
+	__typeof__(&MHD_get_timeout) get_timeout;
+	__typeof__(&MHD_get_daemon_info) get_daemon_info;
+	__typeof__(&MHD_get_connection_info) get_connection_info;
+	__typeof__(&MHD_create_response_from_buffer) response_of_buffer;
+	__typeof__(&MHD_create_response_from_fd) response_of_fd;
+	__typeof__(&MHD_add_response_header) add_header;
+	__typeof__(&MHD_queue_response) queue_response;
+	__typeof__(&MHD_destroy_response) destroy_response;
+	__typeof__(&MHD_lookup_connection_value) lookup;
+	__typeof__(&MHD_suspend_connection) suspend;
+	__typeof__(&MHD_resume_connection) resume;
+};
+
+/* Returns NULL if it cannot be loaded. */
+const struct agent_http_library *agent_http_load(struct perch_error *err);
+
+/* ---- http_socket.c ---- */
+
+/* Listens at "127.0.0.1:7099", "[::1]:7099" or "NAME:7099". Returns a descriptor, or a negative
+ * errno. *local: only this machine can reach it. */
+int agent_http_listen(const char *address, bool *local, struct perch_error *err);
+/* True if a header "Host" names no strange server: a page of it in a browser here would otherwise
+ * read what this one says. */
+bool agent_http_host_is_local(const char *host);
+
+/* ---- http_paths.c: what is at a path ---- */
+
+struct agent_answer {
+	unsigned status;
+	const char *type;    /* Content-Type */
+	const char *file;    /* name of a download; NULL: none */
+	const char *refresh; /* seconds; NULL: no header */
+	char *text;	     /* malloc(3); NULL: a profile is made */
+	size_t size;
+	/* of a profile */
+	enum agent_kind kind;
+	uint64_t from; /* number of a slice */
+	uint64_t due;  /* ns */
+};
+
+/* Finds a parameter of the query; NULL: it is missing, or without a value. */
+typedef const char *agent_query(void *context, const char *name, bool header);
+
+/* Answers a GET. Returns false if out of memory. */
+bool agent_http_answer(struct agent *agent, const char *path, agent_query *query, void *context,
+		       struct agent_answer *answer);
+/* An answer that is a line of text. */
+bool agent_http_text(struct agent_answer *answer, unsigned status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

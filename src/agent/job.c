@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile is made in a child process. It has a copy of the window and of the processes as they
+ * are now, so the rings are read meanwhile; what it needs for names and debug information is free
+ * when it ends, and whatever it reads of a strange program can end only itself. Its memory has a
+ * limit, above which names are missing, and it is the first that the kernel kills.
+ */
+#define _GNU_SOURCE /* memfd_create, close_range */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/no_memory.h"
+#include "memory.h"
+#include "state.h"
+
+#define MOST_DATA    (32u << 20) /* bytes that a child may allocate */
+#define MOST_BYTES   (64u << 20) /* of a profile */
+#define MOST_SECONDS 60u	 /* until it is killed */
+
+/* ---- in the child ---- */
+
+static void close_descriptors(int output)
+{
+	if (dup2(output, 3) < 0)
+		_exit(1);
+	if (!close_range(4, ~0u, 0))
+		return;
+	/* before Linux 5.9 */
+	for (int fd = 4, most = (int)sysconf(_SC_OPEN_MAX); fd < most; fd++)
+		close(fd);
+}
+
+static void limit_memory(void)
+{
+	struct rlimit limit = { 0 };
+	int fd;
+
+	limit.rlim_cur = limit.rlim_max = agent_used_memory() + MOST_DATA;
+	setrlimit(RLIMIT_DATA, &limit);
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)!write(fd, "1000", 4);
+		close(fd);
+	}
+	limit.rlim_cur = limit.rlim_max = MOST_BYTES;
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static _Noreturn void make_profile(const struct agent *agent, enum agent_kind kind, uint64_t from,
+				   uint64_t to, int fd)
+{
+	struct perch_error err = { 0 };
+	FILE *out;
+	int rc;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "perch-profile");
+	setpriority(PRIO_PROCESS, 0, 10);
+	close_descriptors(fd);
+	limit_memory();
+	out = fdopen(3, "w");
+	if (!out)
+		_exit(1);
+	rc = agent_encode(agent, kind, from, to, out, &err);
+	if (rc < 0) {
+		rewind(out);
+		(void)!ftruncate(3, 0);
+		fprintf(out, "%s\n", err.message);
+	}
+	if (fflush(out))
+		_exit(1);
+	_exit(rc < 0);
+}
+
+/* ---- in the agent ---- */
+
+int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
+		    void (*done)(struct agent *agent, struct agent_job *job, bool ok),
+		    void *context)
+{
+	struct agent_job *job;
+
+	if (agent->nr_jobs >= AGENT_MOST_JOBS)
+		return -EAGAIN;
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	*job = (struct agent_job){ .kind = kind,
+				   .started = agent_now(),
+				   .done = done,
+				   .context = context,
+				   .fd = memfd_create("perch-profile", MFD_CLOEXEC) };
+	job->pid = job->fd < 0 ? -1 : fork();
+	if (!job->pid)
+		make_profile(agent, kind, from, to, job->fd);
+	if (job->pid < 0) {
+		int rc = -errno;
+
+		if (job->fd >= 0)
+			close(job->fd);
+		free(job);
+		return rc;
+	}
+	job->next = agent->jobs;
+	agent->jobs = job;
+	agent->nr_jobs++;
+	return 0;
+}
+
+static void end_job(struct agent *agent, struct agent_job **at, bool ok)
+{
+	struct agent_job *job = *at;
+
+	*at = job->next;
+	agent->nr_jobs--;
+	*(ok ? &agent->profiles[job->kind] : &agent->failed[job->kind]) += 1;
+	job->done(agent, job, ok);
+	if (job->fd >= 0)
+		close(job->fd);
+	free(job);
+}
+
+static void count_cpu(struct agent *agent, const struct rusage *usage)
+{
+	agent->child_cpu_us +=
+		(uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000 +
+		(uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+}
+
+void agent_jobs_reap(struct agent *agent)
+{
+	struct agent_job **at = &agent->jobs;
+	struct rusage usage;
+	int status;
+
+	while (*at) {
+		struct agent_job *job = *at;
+		pid_t pid = wait4(job->pid, &status, WNOHANG, &usage);
+
+		if (pid == job->pid) {
+			count_cpu(agent, &usage);
+			end_job(agent, at, WIFEXITED(status) && !WEXITSTATUS(status));
+			continue;
+		}
+		if (agent_now() - job->started > MOST_SECONDS * 1000000000ull)
+			kill(job->pid, SIGKILL);
+		at = &job->next;
+	}
+}
+
+void agent_jobs_end(struct agent *agent)
+{
+	while (agent->jobs) {
+		kill(agent->jobs->pid, SIGKILL);
+		waitpid(agent->jobs->pid, NULL, 0);
+		end_job(agent, &agent->jobs, false);
+	}
+}

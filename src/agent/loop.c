@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* Waits for records, requests, children and signals. */
+#define _GNU_SOURCE /* O_CLOEXEC of signalfd */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/no_memory.h"
+#include "memory.h"
+#include "state.h"
+
+#define SLICE_NS  1000000000ull
+#define CHOICE_NS 10000000000ull /* between choices of the busiest cgroups */
+
+uint64_t agent_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void agent_note(const struct agent *agent, const char *format, ...)
+{
+	char text[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	agent->options->note(agent->options->context, text);
+}
+
+/* ---- samples ---- */
+
+static void read_rings(struct agent *agent)
+{
+	struct perch_error err = { 0 };
+
+	if (agent_source_read(agent->source, &err) >= 0)
+		return;
+	agent_note(agent, "%s", err.message);
+	agent->stopped = true;
+	agent->failed_read = true;
+}
+
+uint64_t agent_cut(struct agent *agent)
+{
+	read_rings(agent);
+	agent->next_slice = agent_now() + SLICE_NS;
+	return agent_window_cut(agent->window, agent_now());
+}
+
+/* Names and files of programs that have ended stay until the recording starts anew. */
+static void renew_if_grown(struct agent *agent)
+{
+	const uint64_t most = AGENT_GROWTH + agent->options->window_bytes;
+	struct perch_error err = { 0 };
+	uint64_t oldest, end, used = agent_used_memory();
+
+	if (!agent->first_memory)
+		agent->first_memory = used;
+	if (used <= agent->first_memory + most)
+		return;
+	agent_window_times(agent->window, 0, agent_window_oldest(agent->window) + 1, &oldest, &end);
+	if (agent_source_renew(agent->source, agent_now(), oldest, &err) < 0)
+		agent_note(agent, "cannot start anew: %s", err.message);
+}
+
+static void tick(struct agent *agent)
+{
+	struct perch_error err;
+
+	if (agent_now() < agent->next_slice) {
+		read_rings(agent);
+		return;
+	}
+	agent_cut(agent);
+	if (agent_source_tidy(agent->source, &err) < 0)
+		agent->stopped = true;
+	renew_if_grown(agent);
+	if (agent->cgroups && agent_now() - agent->chosen > CHOICE_NS) {
+		agent->chosen = agent_now();
+		agent_cgroups_choose(agent->cgroups, agent->chosen);
+	}
+	if (agent_source_ended(agent->source))
+		agent->stopped = true;
+}
+
+/* ---- --once ---- */
+
+/* The file gets its name when it is whole. */
+static int copy_profile(int from, const char *path)
+{
+	struct stat stat;
+	off_t offset = 0;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(from, &stat))
+		rc = -errno;
+	while (!rc && offset < stat.st_size) {
+		ssize_t sent = sendfile(fd, from, &offset, (size_t)(stat.st_size - offset));
+
+		if (sent <= 0)
+			rc = sent < 0 ? -errno : -EIO;
+	}
+	if (close(fd) && !rc)
+		rc = -errno;
+	return rc;
+}
+
+static void once_done(struct agent *agent, struct agent_job *job, bool ok)
+{
+	char reason[256] = "it was killed, perhaps for its memory";
+	ssize_t size;
+
+	agent->stopped = true;
+	agent->once_rc = -EIO;
+	if (ok) {
+		agent->once_rc = copy_profile(job->fd, agent->options->once);
+		if (agent->once_rc)
+			agent_note(agent, "cannot write %s: %s", agent->options->once,
+				   strerror(-agent->once_rc));
+		return;
+	}
+	size = pread(job->fd, reason, sizeof(reason) - 1, 0);
+	if (size > 0)
+		reason[size] = '\0';
+	agent_note(agent, "cannot make the profile: %s", reason);
+}
+
+static void check_once(struct agent *agent, bool now)
+{
+	const struct agent_options *options = agent->options;
+	int rc;
+
+	if (!options->once || agent->once_started ||
+	    (!now && agent_now() < agent->started + options->once_ns))
+		return;
+	agent->once_started = true;
+	rc = agent_job_start(agent, AGENT_CPU, 0, agent_cut(agent), once_done, NULL);
+	if (!rc)
+		return;
+	agent_note(agent, "cannot make the profile: %s", strerror(-rc));
+	agent->once_rc = rc;
+	agent->stopped = true;
+}
+
+/* ---- the loop ---- */
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	signal(SIGPIPE, SIG_IGN);
+	return sigprocmask(SIG_BLOCK, &set, NULL) ? -1
+						  : signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void take_signals(struct agent *agent, int fd)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM)
+			agent->ended = true;
+	}
+}
+
+/* A profile that was asked for is written before the end. */
+static void end_or_finish(struct agent *agent)
+{
+	if (agent->options->once && !agent->once_started)
+		check_once(agent, true);
+	else
+		agent->stopped = true;
+	agent->ended = false;
+}
+
+static int wait_ms(const struct agent *agent)
+{
+	uint64_t now = agent_now(), next = now + PERCH_RECORDER_WRITE_MS * 1000000ull;
+
+	if (agent->next_slice < next)
+		next = agent->next_slice;
+	return next <= now ? 0 : (int)((next - now) / 1000000 + 1);
+}
+
+static int wait_and_work(struct agent *agent, int signals, struct perch_error *err)
+{
+	struct pollfd polls[4] = {
+		{ signals, POLLIN, 0 }, { 0, POLLIN, 0 }, { 0, POLLIN, 0 }, { 0, POLLIN, 0 }
+	};
+
+	while (!agent->stopped) {
+		int ms = wait_ms(agent), fds[2];
+
+		agent_source_fds(agent->source, fds);
+		polls[1].fd = fds[0];
+		polls[2].fd = fds[1];
+		polls[3].fd = agent_http_fd(agent, &ms);
+		if (poll(polls, 4, ms) < 0 && errno != EINTR)
+			return perch_error_set(err, errno, PERCH_ERROR_SYSTEM, "poll(2): %s",
+					       strerror(errno));
+		take_signals(agent, signals);
+		tick(agent);
+		agent_jobs_reap(agent);
+		agent_http_run(agent);
+		check_once(agent, false);
+		if (agent->ended)
+			end_or_finish(agent);
+	}
+	return agent->failed_read ? perch_error_set(err, EIO, PERCH_ERROR_SYSTEM,
+						    "the rings cannot be read any more")
+				  : agent->once_rc;
+}
+
+/* What cannot be counted is not in the metrics. */
+static void open_counters(struct agent *agent)
+{
+	const struct agent_source_options *source = &agent->options->source;
+
+	agent->cgroups = agent->source_options.cgroups = agent_cgroups_new();
+	if (!source->inherit)
+		agent->counters = agent_cpu_counters_open(source->targets, source->machine);
+}
+
+static int open_and_run(struct agent *agent, struct perch_error *err)
+{
+	const struct agent_options *options = agent->options;
+	int signals = open_signals(), rc;
+
+	if (signals < 0)
+		return perch_error_set(err, errno, PERCH_ERROR_SYSTEM,
+				       "cannot wait for signals: %s", strerror(errno));
+	agent->window = agent_window_new(options->window_bytes, options->seconds);
+	rc = agent->window ? 0 : PERCH__NO_MEMORY(err, "for samples");
+	if (!rc && options->listen)
+		rc = agent_http_open(agent, err);
+	agent->source_options = options->source;
+	if (!rc && options->listen && options->counters)
+		open_counters(agent);
+	if (!rc)
+		rc = agent_source_open(&agent->source, &agent->source_options, agent->window, err);
+	agent->started = agent_now();
+	if (!rc) {
+		agent_cut(agent);
+		rc = wait_and_work(agent, signals, err);
+	}
+	agent_jobs_end(agent);
+	agent_http_close(agent);
+	agent_source_close(agent->source);
+	agent_window_free(agent->window);
+	agent_cpu_counters_close(agent->counters);
+	agent_cgroups_free(agent->cgroups);
+	close(signals);
+	return rc;
+}
+
+int agent_run(const struct agent_options *options, struct perch_error *err)
+{
+	struct agent *agent = calloc(1, sizeof(*agent));
+	int rc;
+
+	if (!agent)
+		return PERCH__NO_MEMORY(err, "for the agent");
+	agent->options = options;
+	rc = open_and_run(agent, err);
+	free(agent);
+	return rc;
+}

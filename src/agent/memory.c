@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* A field of /proc/self/statm, in bytes. */
+static uint64_t read_pages(const char *format)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, format, &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t agent_used_memory(void)
+{
+	return read_pages("%*u %*u %*u %*u %*u %lu");
+}
+
+uint64_t agent_resident_memory(void)
+{
+	return read_pages("%*u %lu");
+}

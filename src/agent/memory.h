@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory of this process. */
+#ifndef PERCH_AGENT_MEMORY_H
+#define PERCH_AGENT_MEMORY_H
+
+#include <stdint.h>
+
+/* Bytes of writable memory, whether it is used or not; 0 if unknown. */
+uint64_t agent_used_memory(void);
+/* Bytes that are in memory. */
+uint64_t agent_resident_memory(void);
+
+#endif

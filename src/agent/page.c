@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Folded stacks of the window become a page, by the export of the library. */
+#include "page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <perch/export.h>
+
+#include "base/no_memory.h"
+#include "names.h"
+
+struct folding {
+	const struct agent_window *window;
+	struct agent_names *names;
+	FILE *out;
+};
+
+/* Semicolons and blanks at the end have a meaning in a line. */
+static void put_name(FILE *out, const char *name)
+{
+	for (; *name; name++)
+		fputc(*name == ';' || *name == '\n' ? ':' : *name, out);
+}
+
+/* Writes ";OUTER;INLINED_[i]" of an address. */
+static void put_address(const struct folding *folding, uint32_t number,
+			const struct agent_address *address)
+{
+	size_t nr;
+	const struct agent_function *function = agent_names_at(folding->names, number, &nr);
+
+	while (nr-- > 0) {
+		fputc(';', folding->out);
+		put_name(folding->out, function[nr].name);
+		fputs(function[nr].inlined   ? "_[i]"
+		      : address->mode == 'k' ? "_[k]"
+					     : "",
+		      folding->out);
+	}
+}
+
+static void put_stack(const struct folding *folding, uint32_t stack)
+{
+	uint32_t chain[PERCH_MAX_CALL_CHAIN], next;
+	size_t nr = 0;
+
+	for (; stack != AGENT_NONE && nr < PERCH_MAX_CALL_CHAIN; stack = next) {
+		chain[nr++] = stack;
+		agent_window_frame(folding->window, stack, &next);
+	}
+	while (nr-- > 0)
+		put_address(folding, agent_window_address(folding->window, chain[nr]),
+			    agent_window_frame(folding->window, chain[nr], &next));
+}
+
+/* Writes the stacks of the first event: "NAME;main;f 3". */
+static void fold_rows(const struct folding *folding, const struct agent_row *rows, size_t nr)
+{
+	for (size_t i = 0; i < nr && rows[i].event == rows[0].event; i++) {
+		struct agent_sample_labels labels =
+			agent_window_labels(folding->window, rows[i].labels);
+
+		put_name(folding->out, labels.comm     ? labels.comm
+				       : labels.cgroup ? labels.cgroup
+						       : "[all threads]");
+		put_stack(folding, rows[i].stack);
+		fprintf(folding->out, " %u\n", rows[i].samples);
+	}
+}
+
+/* Stores the text, which free(3) frees; NULL after a failure. */
+static int fold_all(const struct agent *agent, uint64_t from, uint64_t to, char **text,
+		    size_t *size, struct perch_error *err)
+{
+	struct folding folding = { .window = agent->window };
+	size_t nr;
+	struct agent_row *rows = agent_window_sum(agent->window, from, to, &nr);
+	int rc = agent_names_new(&folding.names, agent->window, agent->source, rows, nr, err);
+
+	*text = NULL;
+	folding.out = rc < 0 ? NULL : open_memstream(text, size);
+	if (folding.out) {
+		fold_rows(&folding, rows, nr);
+		if (fclose(folding.out)) {
+			free(*text);
+			*text = NULL;
+		}
+	}
+	agent_names_free(folding.names);
+	free(rows);
+	return rc < 0 || *text ? rc : PERCH__NO_MEMORY(err, "for a page");
+}
+
+static int write_page(FILE *in, FILE *out, struct perch_error *err)
+{
+	const struct perch_export_options options = { .title = "perch agent: the last minutes" };
+	struct perch_export *export;
+	int rc = perch_export_new(&export, NULL, PERCH_EXPORT_PAGE, &options, err);
+
+	if (rc >= 0)
+		rc = perch_export_add_text(export, in, err);
+	if (rc >= 0)
+		rc = perch_export_write(export, out, err);
+	perch_export_free(export);
+	return rc;
+}
+
+int agent_page(const struct agent *agent, uint64_t from, uint64_t to, FILE *out,
+	       struct perch_error *err)
+{
+	size_t size = 0;
+	char *text;
+	FILE *in;
+	int rc = fold_all(agent, from, to, &text, &size, err);
+
+	if (rc < 0)
+		return rc;
+	if (!size) {
+		free(text);
+		return perch_error_set(err, EAGAIN, PERCH_ERROR_USAGE,
+				       "no samples yet: look again in some seconds");
+	}
+	in = fmemopen(text, size, "r");
+	rc = in ? write_page(in, out, err) : PERCH__NO_MEMORY(err, "for a page");
+	if (in)
+		fclose(in);
+	free(text);
+	return rc;
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each round of the recorder is sorted by time, applied to the processes by a session, and its
+ * samples are added to the window. Addresses are resolved to a DSO and an offset; they get names
+ * when somebody asks for them.
+ */
+#include "source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/kernel/off_cpu_event.h"
+#include "base/no_memory.h"
+#include "live_session.h"
+
+#define FIRST_OF_FILES	 64	    /* record types that the kernel does not write */
+#define MOST_ROUND_BYTES (8u << 20) /* of records that wait to be sorted */
+
+/* One recording. */
+struct epoch {
+	struct perch_recorder *recorder; /* NULL: it has ended */
+	struct perch_session *session;
+	struct perch_decoder *decoder;
+	uint64_t ended; /* ns; 0: it goes on */
+};
+
+struct waiting {
+	uint64_t time;
+	size_t offset; /* in bytes; of equal times, the first one comes first */
+};
+
+struct agent_source {
+	const struct agent_source_options *options;
+	struct agent_window *window;
+	struct epoch now, before; /* before: its stacks may be in the window */
+	bool starting;		  /* records are those of what runs already */
+	char *bytes;		  /* of the records of a round */
+	size_t used, capacity;
+	struct waiting *waiting;
+	size_t nr_waiting, waiting_capacity;
+	uint64_t samples[AGENT_MOST_EVENTS];
+	size_t off_cpu_event; /* index; SIZE_MAX: it is not recorded */
+	struct agent_source_stats
+		stats; /* of recordings that have ended, and what is counted here */
+	struct agent_address chain[PERCH_MAX_CALL_CHAIN];
+};
+
+/* ---- samples ---- */
+
+static char mode_character(unsigned cpumode)
+{
+	switch (cpumode) {
+	case PERCH_MISC_KERNEL:
+		return 'k';
+	case PERCH_MISC_USER:
+		return '.';
+	case PERCH_MISC_HYPERVISOR:
+		return 'H';
+	case PERCH_MISC_GUEST_KERNEL:
+		return 'g';
+	case PERCH_MISC_GUEST_USER:
+		return 'u';
+	default:
+		return '?';
+	}
+}
+
+static void resolve(struct agent_source *source, struct perch_thread *thread, unsigned cpumode,
+		    uint64_t address, size_t at)
+{
+	struct agent_address *to = &source->chain[at];
+	struct perch_location location;
+
+	perch_processes_resolve(perch_session_processes(source->now.session), thread, cpumode,
+				address, &location);
+	*to = (struct agent_address){ .dso = location.dso,
+				      .offset = location.offset,
+				      .mode = mode_character(cpumode) };
+	/* code that was interrupted, or that made a system call, is no caller */
+	to->caller = at > 0 && to->mode == source->chain[at - 1].mode;
+}
+
+/* Returns the length of the call chain, or of the sampled address alone. */
+static size_t resolve_chain(struct agent_source *source, struct perch_thread *thread,
+			    const struct perch_record *record)
+{
+	struct perch_chain_address address;
+	struct perch_chain chain;
+	size_t nr = 0;
+
+	perch_chain_init(&chain, record);
+	while (nr < PERCH_MAX_CALL_CHAIN && perch_chain_next(&chain, &address))
+		resolve(source, thread, address.cpumode, address.ip, nr++);
+	if (!nr)
+		resolve(source, thread, record->misc & PERCH_MISC_CPUMODE_MASK, record->sample.ip,
+			nr++);
+	return nr;
+}
+
+static void count_cgroup(const struct agent_source *source, const struct agent_sample *sample)
+{
+	const struct agent_source_options *options = source->options;
+	bool off_cpu = sample->event == source->off_cpu_event;
+
+	if (options->cgroups && (off_cpu || !sample->event))
+		agent_cgroups_add(options->cgroups, sample->labels.cgroup, off_cpu,
+				  off_cpu ? sample->period : 1000000000 / options->frequency);
+}
+
+static int add_sample(struct agent_source *source, const struct perch_record *record,
+		      struct perch_error *err)
+{
+	struct perch_processes *processes = perch_session_processes(source->now.session);
+	const struct perch_sample *from = &record->sample;
+	struct agent_sample sample = { .event = record->event, .period = from->period };
+	struct perch_thread *thread;
+
+	if (!from->pid && !from->tid) {
+		source->stats.idle++;
+		return 0;
+	}
+	if (record->event >= AGENT_MOST_EVENTS)
+		return 0;
+	thread = perch_processes_thread(processes, from->pid, from->tid);
+	if (!thread)
+		return PERCH__NO_MEMORY(err, "for a thread");
+	sample.chain = source->chain;
+	sample.nr = resolve_chain(source, thread, record);
+	sample.labels.cgroup = perch_processes_cgroup_name(processes, from->cgroup);
+	sample.labels.comm = perch_thread_comm(thread);
+	if (source->options->threads) {
+		sample.labels.pid = from->pid;
+		sample.labels.tid = from->tid;
+	}
+	source->samples[record->event]++;
+	agent_window_add(source->window, &sample);
+	count_cgroup(source, &sample);
+	return 0;
+}
+
+/* Passes a record through the session. */
+static int take_record(struct agent_source *source, const struct perch_record *record,
+		       struct perch_error *err)
+{
+	struct perch_record next;
+	int rc;
+
+	perch_session_put(source->now.session, record);
+	while ((rc = perch_session_next(source->now.session, &next, err)) > 0) {
+		if (next.type == PERCH_RECORD_SAMPLE)
+			rc = add_sample(source, &next, err);
+		if (rc < 0)
+			return rc;
+	}
+	return rc;
+}
+
+/* ---- rounds ---- */
+
+static int take_bytes(struct agent_source *source, size_t offset, struct perch_error *err)
+{
+	struct perch_record record;
+
+	/* types of perf.data files say nothing here */
+	if (perch_decoder_decode(source->now.decoder, source->bytes + offset, source->used - offset,
+				 &record, NULL)) {
+		source->stats.damaged++;
+		return 0;
+	}
+	return take_record(source, &record, err);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct waiting *first = a, *second = b;
+
+	if (first->time != second->time)
+		return first->time < second->time ? -1 : 1;
+	return (first->offset > second->offset) - (first->offset < second->offset);
+}
+
+/* Notes where the records are that came since the last call, from an offset on. */
+static int note_records(struct agent_source *source, size_t offset, struct perch_error *err)
+{
+	struct perch_record_header header;
+	struct waiting *waiting;
+
+	for (; source->used - offset >= sizeof(header); offset += header.size) {
+		memcpy(&header, source->bytes + offset, sizeof(header));
+		if (header.size < sizeof(header) || header.size > source->used - offset)
+			break;
+		if (header.type >= FIRST_OF_FILES)
+			continue;
+		waiting = PERCH__ARRAY_APPEND(source->waiting, source->nr_waiting,
+					      source->waiting_capacity);
+		if (!waiting)
+			return PERCH__NO_MEMORY(err, "for records");
+		waiting->offset = offset;
+		if (!perch_decoder_time(source->now.decoder, source->bytes + offset, header.size,
+					&waiting->time))
+			waiting->time = 0;
+	}
+	return 0;
+}
+
+static int deliver_round(struct agent_source *source, struct perch_error *err)
+{
+	int rc = 0;
+
+	if (source->nr_waiting && !source->starting)
+		qsort(source->waiting, source->nr_waiting, sizeof(*source->waiting), by_time);
+	for (size_t i = 0; i < source->nr_waiting && rc >= 0; i++)
+		rc = take_bytes(source, source->waiting[i].offset, err);
+	source->nr_waiting = 0;
+	source->used = 0;
+	return rc < 0 ? rc : 0;
+}
+
+/* A sink of the recorder: the records of a round wait for its end. */
+static int take_pieces(void *context, const struct iovec *pieces, int nr, struct perch_error *err)
+{
+	struct agent_source *source = context;
+	size_t first = source->used;
+	int rc;
+
+	for (int i = 0; i < nr; i++) {
+		if (PERCH__ARRAY_RESERVE(source->bytes, source->capacity,
+					 source->used + pieces[i].iov_len))
+			return PERCH__NO_MEMORY(err, "for records");
+		if (pieces[i].iov_len)
+			memcpy(source->bytes + source->used, pieces[i].iov_base, pieces[i].iov_len);
+		source->used += pieces[i].iov_len;
+	}
+	rc = note_records(source, first, err);
+	if (!rc && (source->starting || source->used > MOST_ROUND_BYTES))
+		rc = deliver_round(source, err);
+	return rc;
+}
+
+/* ---- a recording ---- */
+
+static void close_epoch(struct epoch *epoch)
+{
+	perch_recorder_close(epoch->recorder);
+	perch_session_close(epoch->session);
+	perch_decoder_free(epoch->decoder);
+	*epoch = (struct epoch){ 0 };
+}
+
+static int make_decoder(struct agent_source *source, struct perch_error *err)
+{
+	struct epoch *epoch = &source->now;
+	struct perch_decoder_event decoded[AGENT_MOST_EVENTS] = { 0 };
+	const struct perch_file_event *events;
+	size_t nr = perch_recorder_events(epoch->recorder, &events);
+
+	if (nr > AGENT_MOST_EVENTS)
+		return perch_error_set(err, E2BIG, PERCH_ERROR_USAGE,
+				       "there are more than %d events", AGENT_MOST_EVENTS);
+	source->off_cpu_event = SIZE_MAX;
+	for (size_t i = 0; i < nr; i++)
+		if (perch__is_off_cpu(&events[i]))
+			source->off_cpu_event = i;
+	for (size_t i = 0; i < nr; i++)
+		decoded[i] = (struct perch_decoder_event){ .attr = &events[i].attr,
+							   .ids = events[i].ids,
+							   .nr_ids = events[i].nr_ids };
+	return perch_decoder_new(&epoch->decoder, decoded, nr, PERCH_BYTES_NATIVE, err);
+}
+
+/* Rings have space for some seconds of samples, and for the records of many new processes; with
+ * many CPUs they are smaller, so that all of them need few megabytes. */
+static size_t ring_pages(size_t rings)
+{
+	return rings > 64 ? 16 : 32;
+}
+
+static int open_recorder(struct agent_source *source, struct perch_error *err)
+{
+	const struct agent_source_options *options = source->options;
+	struct perch_recorder_options to = {
+		.sampler = { .event = { .frequency = options->frequency,
+					.sample = PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_CPU |
+						  PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_CGROUP,
+					.sideband = PERCH_SIDEBAND_CGROUP,
+					.exclude_idle = 1,
+					.inherit = options->inherit,
+					.use_clockid = true,
+					.clockid = CLOCK_MONOTONIC,
+					.may = PERCH_MAY_LOSE_TARGETS | PERCH_MAY_EXCLUDE_KERNEL,
+					.machine = options->machine },
+			     .ring_pages = ring_pages(options->targets->nr) },
+		.cycles = PERCH_RECORDER_CYCLES_REPLACED,
+		.sink = take_pieces,
+		.context = source,
+		.no_build_ids = true,
+		.off_cpu = options->off_cpu,
+		.off_cpu_threshold_ns = options->off_cpu_ns,
+	};
+
+	return perch_recorder_open(&source->now.recorder, options->events, options->targets, &to,
+				   err);
+}
+
+static int open_epoch(struct agent_source *source, struct perch_error *err)
+{
+	const struct perch_session_options options = { .symbols = source->options->symbols };
+	struct epoch *epoch = &source->now;
+	int rc = open_recorder(source, err);
+
+	if (rc >= 0)
+		rc = make_decoder(source, err);
+	if (rc >= 0)
+		rc = agent_live_session(&epoch->session, epoch->recorder, &options, err);
+	if (rc >= 0) {
+		perch_session_put(epoch->session, NULL);
+		source->starting = true;
+		rc = perch_recorder_start(epoch->recorder, err);
+		source->starting = false;
+	}
+	source->stats.starts++;
+	return rc < 0 ? rc : 0;
+}
+
+int agent_source_open(struct agent_source **source, const struct agent_source_options *options,
+		      struct agent_window *window, struct perch_error *err)
+{
+	int rc;
+
+	*source = calloc(1, sizeof(**source));
+	if (!*source)
+		return PERCH__NO_MEMORY(err, "for the samples");
+	(*source)->options = options;
+	(*source)->window = window;
+	rc = open_epoch(*source, err);
+	if (!rc)
+		return 0;
+	agent_source_close(*source);
+	*source = NULL;
+	return rc;
+}
+
+void agent_source_close(struct agent_source *source)
+{
+	if (!source)
+		return;
+	close_epoch(&source->now);
+	close_epoch(&source->before);
+	free(source->bytes);
+	free(source->waiting);
+	free(source);
+}
+
+/* Adds the counts of the recording to those of earlier ones. */
+static void count_epoch(const struct agent_source *source, struct agent_source_stats *stats)
+{
+	struct perch_sampler *sampler = perch_recorder_sampler(source->now.recorder);
+	struct perch_sampler_stats rings;
+	struct perch_recorder_stats recorded;
+	struct perch_recorder_off_cpu off_cpu;
+
+	perch_sampler_get_stats(sampler, &rings);
+	perch_recorder_get_stats(source->now.recorder, &recorded);
+	perch_recorder_get_off_cpu(source->now.recorder, &off_cpu);
+	stats->samples += recorded.samples;
+	stats->throttled += recorded.throttled;
+	stats->lost += (rings.lost > recorded.lost ? rings.lost : recorded.lost) + off_cpu.lost;
+	stats->rings = perch_sampler_rings(sampler);
+	stats->ring_bytes = stats->rings * ring_pages(stats->rings) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+int agent_source_renew(struct agent_source *source, uint64_t now, uint64_t oldest,
+		       struct perch_error *err)
+{
+	struct agent_source_stats stats = source->stats;
+	struct epoch old = source->now;
+	int rc;
+
+	if (source->before.session && oldest <= source->before.ended)
+		return 0; /* its stacks are still in the window */
+	close_epoch(&source->before);
+	count_epoch(source, &stats);
+	source->now = (struct epoch){ 0 };
+	rc = open_epoch(source, err);
+	if (rc) {
+		close_epoch(&source->now);
+		source->now = old;
+		return rc;
+	}
+	stats.starts = source->stats.starts;
+	source->stats = stats;
+	perch_recorder_close(old.recorder);
+	perch_decoder_free(old.decoder);
+	source->before = (struct epoch){ .session = old.session, .ended = now };
+	return 0;
+}
+
+/* ---- what a program asks for ---- */
+
+void agent_source_fds(struct agent_source *source, int fds[2])
+{
+	struct perch_sampler *off_cpu = perch_recorder_off_cpu_sampler(source->now.recorder);
+
+	fds[0] = perch_recorder_fd(source->now.recorder, NULL);
+	fds[1] = off_cpu ? perch_sampler_fd(off_cpu, NULL) : -1;
+	for (int i = 0; i < 2; i++)
+		if (fds[i] < 0)
+			fds[i] = -1;
+}
+
+int agent_source_read(struct agent_source *source, struct perch_error *err)
+{
+	ssize_t size = perch_recorder_write(source->now.recorder, err);
+
+	return size < 0 ? (int)size : deliver_round(source, err);
+}
+
+int agent_source_tidy(struct agent_source *source, struct perch_error *err)
+{
+	struct perch_processes *processes = perch_session_processes(source->now.session);
+
+	return perch_processes_discard_ended(processes) < 0 ? PERCH__NO_MEMORY(err, "for processes")
+							    : 0;
+}
+
+bool agent_source_ended(struct agent_source *source)
+{
+	return perch_recorder_ended(source->now.recorder);
+}
+
+size_t agent_source_events(const struct agent_source *source,
+			   const struct perch_file_event **events)
+{
+	return perch_recorder_events(source->now.recorder, events);
+}
+
+static bool has_dso(struct perch_session *session, const struct perch_dso *dso)
+{
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(perch_session_processes(session), &dsos);
+
+	for (size_t i = 0; i < nr; i++)
+		if (dsos[i] == dso)
+			return true;
+	return false;
+}
+
+const struct perch_session *agent_source_session(const struct agent_source *source,
+						 const struct perch_dso *dso)
+{
+	bool old = source->before.session && has_dso(source->before.session, dso);
+
+	return old ? source->before.session : source->now.session;
+}
+
+int agent_source_new_symbols(const struct agent_source *source, struct perch_symbols **symbols,
+			     struct perch_error *err)
+{
+	struct perch_symbols_options options = source->options->symbols;
+	struct perch_release release;
+
+	options.recorded_at = INT64_MAX;
+	if (perch_symbols_new(symbols, &options, err) < 0)
+		return -ENOMEM;
+	if (perch_machine_release(source->options->machine, &release, NULL) < 0)
+		return 0;
+	return perch_symbols_set_recorded_release(*symbols, release.text, err);
+}
+
+const struct perch_error *agent_source_lacks(const struct agent_source *source,
+					     enum perch_recorder_part part)
+{
+	return perch_recorder_lacks(source->now.recorder, part);
+}
+
+void agent_source_get_stats(const struct agent_source *source, struct agent_source_stats *stats)
+{
+	*stats = source->stats;
+	count_epoch(source, stats);
+}
+
+uint64_t agent_source_samples(const struct agent_source *source, size_t event)
+{
+	return event < AGENT_MOST_EVENTS ? source->samples[event] : 0;
+}

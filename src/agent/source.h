@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples of CPUs or processes, from the rings of a recorder into a window. */
+#ifndef PERCH_AGENT_SOURCE_H
+#define PERCH_AGENT_SOURCE_H
+
+#include <perch/recorder.h>
+
+#include "counters.h"
+#include "window.h"
+
+#define AGENT_MOST_EVENTS 16 /* of a source */
+
+struct agent_source_options {
+	const char *events;		     /* see perch-events(7) */
+	const struct perch_targets *targets; /* CPUs or threads */
+	bool inherit;			     /* the targets are threads */
+	bool threads;			     /* samples have the names and ids of threads */
+	bool off_cpu;
+	uint64_t frequency;  /* in Hz */
+	uint64_t off_cpu_ns; /* threshold */
+	struct perch_symbols_options symbols;
+	struct perch_machine *machine;
+	struct agent_cgroups *cgroups; /* NULL: sums of cgroups are not needed */
+};
+
+/* What the rings had, since the source was opened. */
+struct agent_source_stats {
+	uint64_t samples, lost, throttled;
+	uint64_t idle; /* samples of idle CPUs, which are left out */
+	uint64_t damaged;
+	uint64_t starts; /* of the recording */
+	size_t ring_bytes, rings;
+};
+
+struct agent_source;
+
+/* Opens the events and reads what runs. The options and the window must outlive the source. Returns
+ * 0, or a negative errno. */
+int agent_source_open(struct agent_source **source, const struct agent_source_options *options,
+		      struct agent_window *window, struct perch_error *err);
+void agent_source_close(struct agent_source *source);
+
+/* Descriptors that are readable when agent_source_read() should be called before its next time; -1:
+ * none. */
+void agent_source_fds(struct agent_source *source, int fds[2]);
+/* Moves what the rings have into the window. Returns 0, or a negative errno. */
+int agent_source_read(struct agent_source *source, struct perch_error *err);
+/* Frees processes that have ended; to be called each second. Returns 0 or -ENOMEM. */
+int agent_source_tidy(struct agent_source *source, struct perch_error *err);
+/* True if all targets have ended. */
+bool agent_source_ended(struct agent_source *source);
+
+/*
+ * What is known of a system grows for days: names and files of programs that were built and run
+ * once. So the recording starts anew when much memory is used. Stacks of the old one can be named
+ * until the window has none. oldest: begin of the oldest slice, in ns. Returns 0, or a negative
+ * errno: the old recording goes on.
+ */
+int agent_source_renew(struct agent_source *source, uint64_t now, uint64_t oldest,
+		       struct perch_error *err);
+
+/* The events, as those of a file. */
+size_t agent_source_events(const struct agent_source *source,
+			   const struct perch_file_event **events);
+/* The session that a DSO of an address in the window is of. */
+const struct perch_session *agent_source_session(const struct agent_source *source,
+						 const struct perch_dso *dso);
+/* Symbols of what runs here now. Returns 0 or -ENOMEM. */
+int agent_source_new_symbols(const struct agent_source *source, struct perch_symbols **symbols,
+			     struct perch_error *err);
+const struct perch_error *agent_source_lacks(const struct agent_source *source,
+					     enum perch_recorder_part part);
+void agent_source_get_stats(const struct agent_source *source, struct agent_source_stats *stats);
+/* By event index: the samples that the window got. */
+uint64_t agent_source_samples(const struct agent_source *source, size_t event);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent while it runs. */
+#ifndef PERCH_AGENT_STATE_H
+#define PERCH_AGENT_STATE_H
+
+#include <sys/types.h>
+
+#include "agent.h"
+
+struct agent_http;
+struct agent_job;
+
+#define AGENT_MOST_JOBS 2	   /* at the same time */
+#define AGENT_GROWTH	(8u << 20) /* of memory other than samples, until it starts anew */
+
+struct agent {
+	const struct agent_options *options;
+	struct agent_window *window;
+	struct agent_source *source;
+	struct agent_http *http;
+	struct agent_source_options source_options;
+	struct agent_cpu_counters *counters; /* NULL: none */
+	struct agent_cgroups *cgroups;	     /* NULL: none */
+	uint64_t chosen;		     /* ns: when its rows were */
+	struct agent_job *jobs;		     /* running ones */
+	unsigned nr_jobs;
+	uint64_t started;		   /* ns */
+	uint64_t profiles[AGENT_NR_KINDS]; /* that were made */
+	uint64_t failed[AGENT_NR_KINDS];   /* that were not */
+	uint64_t child_cpu_us;		   /* of processes that made them */
+	uint64_t next_slice;		   /* ns: when the open one ends */
+	uint64_t first_memory;		   /* of this process after the start, in bytes */
+	bool ended;			   /* a signal came */
+	bool stopped;
+	bool failed_read;
+	bool once_started;
+	int once_rc;
+};
+
+uint64_t agent_now(void); /* ns of CLOCK_MONOTONIC, as the samples */
+void agent_note(const struct agent *agent, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Moves what the rings have into the window, ends the slice, and returns the number of the next
+ * one. A failure ends the agent. */
+uint64_t agent_cut(struct agent *agent);
+
+/* ---- job.c: a profile is made in a process of its own ---- */
+
+struct agent_job {
+	struct agent_job *next;
+	pid_t pid;
+	int fd; /* of a file in memory, with the profile or the reason of a failure */
+	enum agent_kind kind;
+	uint64_t started;
+	/* Called once; fd is closed afterwards unless it is set to -1. ok: fd has the profile. */
+	void (*done)(struct agent *agent, struct agent_job *job, bool ok);
+	void *context;
+};
+
+/* Starts to make a profile of some slices. Returns 0, -EAGAIN if too many are being made, or
+ * another negative errno. */
+int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
+		    void (*done)(struct agent *agent, struct agent_job *job, bool ok),
+		    void *context);
+/* A child has ended, or some time has passed. */
+void agent_jobs_reap(struct agent *agent);
+/* Ends all of them. */
+void agent_jobs_end(struct agent *agent);
+
+/* ---- encode.c ---- */
+
+/* Writes the profile of some slices. Returns 0 or a negative errno. */
+int agent_encode(const struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
+		 FILE *out, struct perch_error *err);
+
+/* ---- http.c ---- */
+
+int agent_http_open(struct agent *agent, struct perch_error *err);
+void agent_http_close(struct agent *agent);
+/* The descriptor to wait for, and the time until the next call at the latest, which is lowered. */
+int agent_http_fd(const struct agent *agent, int *ms);
+void agent_http_run(struct agent *agent);
+
+/* ---- metrics.c ---- */
+
+/* Returns the text, which free(3) frees; NULL: no memory. */
+char *agent_metrics(const struct agent *agent, bool open_metrics, size_t *size);
+
+#endif

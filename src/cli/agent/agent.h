@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perch agent. A file calls only files below its own:
+ *
+ *	agent.c		runs it
+ *	agent_options.c	the command line
+ */
+#ifndef PERCH_CLI_AGENT_H
+#define PERCH_CLI_AGENT_H
+
+#include "agent/agent.h"
+#include "event_options.h"
+#include "options.h"
+#include "program/target.h"
+
+#define AGENT_COMMAND "agent"
+
+struct agent_command {
+	struct agent_options options;
+	struct perch_targets targets;
+	struct cli_target target;
+	struct perch_machine *machine;
+	const char *token_file;
+	char *token;
+	uint64_t off_cpu_ns, once_ns, history_ns;
+	uint64_t memory; /* MB */
+};
+
+/* Returns 0, or the exit status after it has printed an error. */
+int agent_parse(struct agent_command *command, int argc, char **argv);
+void agent_clear_options(struct agent_command *command);
+
+#endif

@@ -1,0 +1,372 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch agent: profiles of the time that was asked for, from any number of clients; metrics that Prometheus takes; and a server that
+slow, wrong and strange requests do not stop."""
+import concurrent.futures
+import http.client
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import cases
+from cases import check, limit
+from pprof_format import Profile
+
+PERCH = os.environ.get("PERCH", "build/perch")
+HZ = 19
+GO_CACHE = os.environ.get("GOCACHE") or os.path.expanduser("~/.cache/go-build")   # go builds its tools there
+PROGRAM = """
+__attribute__((noinline)) unsigned hot(unsigned n)
+{
+	for (volatile unsigned i = 0; i < 1000000; i++)
+		n += i;
+	return n;
+}
+
+int main(void)
+{
+	unsigned n = 0;
+	for (;;)
+		n = hot(n);
+}
+"""
+
+
+def now():
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+def skip(what, why):
+    print(f"ok - {what} # skip {why}", flush=True)
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Agent:
+    """A running agent with a server."""
+
+    def __init__(self, *options, prefix=(), token=None):
+        self.port = free_port()
+        self.token = token
+        self.process = subprocess.Popen([*prefix, PERCH, "agent", "--listen", f"127.0.0.1:{self.port}", *options], stderr=subprocess.PIPE,
+                                        text=True)
+        end = now() + limit(30)
+        while self.process.poll() is None and now() < end:
+            try:
+                if self.get("/healthz")[0] == 200:
+                    return
+            except OSError:
+                time.sleep(0.05)
+
+    def get(self, path, method="GET", **headers):
+        """The status, the body and the headers of an answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=limit(60))
+        try:
+            if self.token:
+                headers.setdefault("Authorization", "Bearer " + self.token)
+            connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
+            answer = connection.getresponse()
+            return answer.status, answer.read(), dict(answer.getheaders())
+        finally:
+            connection.close()
+
+    def profile(self, query):
+        status, body, _ = self.get("/debug/pprof/profile?" + query)
+        if status != 200:
+            raise OSError(f"{query}: {status} {body[:200]}")
+        return Profile(body)
+
+    def metric(self, name):
+        text = self.get("/metrics")[1].decode()
+        return sum(float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.M))
+
+    def end(self):
+        """Ends it by SIGTERM. Returns the status and what it printed."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            _, errors = self.process.communicate(timeout=limit(20))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            _, errors = self.process.communicate()
+        return self.process.returncode, errors
+
+    def events(self):
+        """How many events it has open."""
+        directory = f"/proc/{self.process.pid}/fd"
+        return sum("perf_event" in os.readlink(os.path.join(directory, fd)) for fd in os.listdir(directory))
+
+
+def wait_for_samples(agent, nr):
+    end = now() + limit(60)
+    while agent.metric("perch_samples_total") < nr and now() < end:
+        time.sleep(0.1)
+
+
+def check_profile(agent, seconds):
+    start = now()
+    profile = agent.profile(f"seconds={seconds}")
+    took = now() - start
+    check(took >= seconds, f"seconds={seconds} waits", took)
+    check(abs(profile.duration / 1e9 - seconds) < 0.5 * limit(1), "the duration is that of the samples", profile.duration)
+    check(profile.total() and profile.total("hot") > 0, "the function that runs is in the profile", profile.samples[:3])
+    check(profile.types[:2] == [("samples", "count"), ("cpu", "nanoseconds")], "types of values as engines know them", profile.types)
+    check(profile.period_type == ("cpu", "nanoseconds") and profile.period == 10**9 // HZ, "the period is that of the rate",
+          [str(profile.period_type), str(profile.period)])
+    check(profile.total(value=1) == profile.period * profile.total(), "the CPU time is that of the samples")
+
+
+def check_past(agent):
+    start = now()
+    profile = agent.profile("past=60")
+    took = now() - start
+    check(profile.total("hot") > 0 and took < 55, "past=60 has samples of the last minute at once", took)
+    check(profile.total() <= agent.metric("perch_samples_total"), "it has no sample twice")
+
+
+def check_clients(agent):
+    """Consumers at the same time have the same samples, and cost no more events."""
+    before = agent.events()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: agent.profile("seconds=3").total(), range(4)))
+    check(max(found) - min(found) <= 4 + 0.2 * max(found) and min(found) > 0, "four clients have the same samples", found)
+    check(agent.events() == before, "and the agent has no more events", [before, agent.events()])
+
+
+def check_pprof(agent, work):
+    if not shutil.which("go"):
+        skip("go tool pprof reads it", "no go")
+        return
+    env = os.environ | {"PPROF_TMPDIR": work, "HOME": work, "GOCACHE": GO_CACHE}
+    try:
+        done = subprocess.run(["go", "tool", "pprof", "-top", f"http://127.0.0.1:{agent.port}/debug/pprof/profile?seconds=1"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, check=False, timeout=limit(100))
+    except subprocess.TimeoutExpired:
+        skip("go tool pprof reads it", "go takes too long here")
+        return
+    check(done.returncode == 0 and "Type: cpu" in done.stdout and "hot" in done.stdout, "go tool pprof reads it", done)
+
+
+def check_metrics(agent):
+    status, body, headers = agent.get("/metrics")
+    text = body.decode()
+    check(status == 200 and headers["Content-Type"].startswith("text/plain; version=0.0.4"), "metrics have the text format", headers)
+    check(not text.endswith("# EOF\n") and "# TYPE perch_samples_total counter" in text, "counters are named as in that format")
+    series = [line for line in text.splitlines() if not line.startswith("#")]
+    wrong = [line for line in series if not re.fullmatch(r'perch_\w+(\{\w+="([^"\\]|\\.)*"(,\w+="([^"\\]|\\.)*")*\})? [0-9.e+-]+', line)]
+    check(not wrong and len(series) <= 2000, "each line is a value", wrong)
+    check(len({line.rsplit(" ", 1)[0] for line in series}) == len(series), "no series is there twice")
+    body, headers = agent.get("/metrics", Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5")[1:]
+    check(headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0") and body.endswith(b"# EOF\n") and
+          b"# TYPE perch_samples counter" in body, "OpenMetrics by Accept", headers)
+    first = agent.metric("perch_samples_total")
+    wait_for_samples(agent, first + 1)
+    check(agent.metric("perch_samples_total") > first, "samples are counted on")
+    if not shutil.which("promtool"):
+        skip("promtool takes the metrics", "no promtool")
+        return
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    check(done.returncode == 0, "promtool takes the metrics", done)
+
+
+def check_page(agent):
+    status, body, headers = agent.get("/?past=60")
+    check(status == 200 and headers["Content-Type"].startswith("text/html") and b"<!DOCTYPE html>" in body, "the page", [status, body[:200]])
+    check("Refresh" not in headers and agent.get("/?past=60&refresh=10")[2].get("Refresh") == "10", "the page is made anew if asked")
+
+
+def check_requests(agent):
+    for path, wanted in (("/x", 404), ("/debug/pprof/", 404), ("/debug/pprof/offcpu", 404), ("/debug/pprof/profile?seconds=0", 400),
+                         ("/debug/pprof/profile?seconds=99999", 400), ("/debug/pprof/profile?seconds=-1", 400),
+                         ("/debug/pprof/profile?past=1x", 400), ("/../../etc/passwd", 404)):
+        status, body, _ = agent.get(path)
+        check(status == wanted and body.endswith(b"\n"), f"{path}: {wanted}", [status, body[:200]])
+    status, _, headers = agent.get("/metrics", "POST")
+    check(status == 405 and headers.get("Allow") == "GET, HEAD", "POST: 405", [status, headers])
+    check(agent.get("/metrics", "DELETE")[0] == 405, "DELETE: 405")
+    status, body, _ = agent.get("/debug/pprof/profile?seconds=30", "HEAD")
+    check(status == 200 and not body, "HEAD waits for no profile", status)
+    check(agent.get("/healthz", Host="example.com")[0] == 403, "a strange name of the server: 403")
+    check(agent.get("/healthz", Host=f"localhost:{agent.port}")[0] == 200, "localhost: 200")
+    check(agent.get("/healthz", X="x" * 3000)[0] == 200, "headers of 3 KB: 200")
+    try:
+        status = agent.get("/healthz", X="x" * 20000)[0]
+    except OSError as error:
+        status = str(error)
+    check(status in (413, 431) or isinstance(status, str), "headers of 20 KB are refused", status)
+    with socket.create_connection(("127.0.0.1", agent.port), timeout=limit(20)) as garbage:
+        garbage.sendall(b"\0\xff" * 500 + b"\r\n\r\n")
+        try:
+            garbage.recv(1000)
+        except OSError:
+            pass
+    check(agent.get("/healthz")[0] == 200, "garbage does not stop it")
+
+
+def check_slow(agent):
+    """Idle and slow clients leave others served."""
+    idle = []
+    for i in range(200):
+        client = socket.create_connection(("127.0.0.1", agent.port), timeout=limit(20))
+        if i % 2:
+            client.sendall(b"GET /metrics HTTP/1.1\r\nHost: local")
+        idle.append(client)
+    took = []
+    for _ in range(5):
+        start = now()
+        status = agent.get("/metrics")[0]
+        took.append(now() - start)
+    check(status == 200 and min(took) < limit(0.5), "200 idle clients: the metrics are there", took)
+    for client in idle:
+        client.close()
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        found = list(pool.map(lambda _: agent.get("/debug/pprof/profile?seconds=2")[0], range(12)))
+    check(set(found) <= {200, 429} and found.count(200) >= 8, "too many profiles at once: some are 429", found)
+
+
+def check_memory(agent):
+    with open(f"/proc/{agent.process.pid}/status", encoding="utf-8") as file:
+        peak = int(re.search(r"VmHWM:\s+(\d+) kB", file.read())[1])
+    check(peak < 64 << 10, "less than 64 MB of memory", peak)
+    lost = agent.metric("perch_lost_records_total")
+    check(not lost, "no record is lost", lost)
+
+
+def check_server(target, work):
+    agent = Agent(*target)
+    if agent.process.poll() is not None:
+        check(False, "the agent runs", agent.process.communicate())
+        return
+    wait_for_samples(agent, 20)
+    check_profile(agent, 2)
+    check_past(agent)
+    check_clients(agent)
+    check_pprof(agent, work)
+    check_metrics(agent)
+    check_page(agent)
+    check_requests(agent)
+    check_slow(agent)
+    check_memory(agent)
+    status, errors = agent.end()
+    check(status == 0 and not errors, "SIGTERM ends it", [str(status), errors])
+
+
+def check_once(target, work):
+    path = os.path.join(work, "once.pb.gz")
+    done = subprocess.run([PERCH, "agent", "--once", "1500ms", "-o", path, *target], capture_output=True, text=True, check=False,
+                          timeout=limit(120))
+    check(done.returncode == 0 and os.path.exists(path), "--once writes a profile", done)
+    with open(path, "rb") as file:
+        check(Profile(file.read()).total("hot") > 0, "with the function that runs")
+    os.unlink(path)
+    early = subprocess.Popen([PERCH, "agent", "--once", "1000s", "-o", path, *target], stderr=subprocess.PIPE, text=True)
+    time.sleep(limit(3))
+    early.send_signal(signal.SIGTERM)
+    _, errors = early.communicate(timeout=limit(60))
+    check(early.returncode == 0 and os.path.exists(path), "--once that is ended early writes what it has", [str(early.returncode), errors])
+    done = subprocess.run([PERCH, "agent", "--once", "500ms", "-o", "/nonexistent/a", *target], capture_output=True, text=True, check=False,
+                          timeout=limit(120))
+    check(done.returncode == 1 and "/nonexistent/a" in done.stderr, "a file that cannot be written is said", done)
+
+
+def check_end(program, user):
+    """With -p it ends with its target."""
+    short = subprocess.Popen([program], user=user)
+    agent = Agent("-p", str(short.pid))
+    short.kill()
+    short.wait()
+    try:
+        _, errors = agent.process.communicate(timeout=limit(30))
+    except subprocess.TimeoutExpired:
+        agent.process.kill()
+        errors = "it went on"
+    check(agent.process.returncode == 0, "-p: it ends with its process", errors)
+
+
+def check_token(target, work):
+    def run(*options):
+        return subprocess.run([PERCH, "agent", "--listen", f"0.0.0.0:{free_port()}", *target, *options], capture_output=True, text=True,
+                              check=False, timeout=limit(60))
+
+    done = run()
+    check(done.returncode == 2 and "--token-file" in done.stderr, "an address that others reach needs a token", done)
+    path = os.path.join(work, "token")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("0123456789abcdef\n")
+    os.chmod(path, 0o644)
+    done = run("--token-file", path)
+    check(done.returncode == 2 and "chmod" in done.stderr, "a token that others can read is refused", done)
+    os.chmod(path, 0o600)
+    agent = Agent(*target, "--token-file", path, token="0123456789abcdef")
+    check(agent.get("/healthz")[0] == 200, "the right token: 200")
+    check(agent.get("/healthz", Host="example.com")[0] == 200, "with a token the server may have a name")
+    for text in ("", "Bearer", "Bearer ", "Bearer 0123456789abcde", "Bearer 0123456789abcdef0", "Basic 0123456789abcdef"):
+        check(agent.get("/metrics", Authorization=text)[0] == 401, f"'{text}': 401")
+    check(agent.end()[0] == 0, "SIGTERM ends it")
+
+
+def check_rights(program):
+    """With CAP_PERFMON alone, a program that starts later has names."""
+    capability = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all,+perfmon", "--ambient-caps=-all,+perfmon",
+                  "--bounding-set=-all,+perfmon"]
+    if os.geteuid() or not shutil.which("setpriv") or subprocess.run([*capability, "true"], check=False, capture_output=True).returncode:
+        skip("CAP_PERFMON is enough", "needs root, and setpriv with CAP_PERFMON")
+        return
+    agent = Agent(prefix=capability)
+    if agent.process.poll() is not None:
+        errors = agent.process.communicate()[1]
+        skip("CAP_PERFMON is enough", "it cannot open events here: " + errors.strip().replace("\n", " "))
+        return
+    later = subprocess.Popen([program])
+    try:
+        wait_for_samples(agent, agent.metric("perch_samples_total") + 20)
+        check(agent.profile("seconds=3").total("hot") > 0, "CAP_PERFMON is enough to name what starts later")
+    finally:
+        later.kill()
+        later.wait()
+    check(agent.end()[0] == 0, "SIGTERM ends it")
+
+
+def choose_target(hot):
+    """All CPUs where this user may sample them, else the program."""
+    done = subprocess.run([PERCH, "agent", "--once", "100ms", "-o", "/dev/null"], capture_output=True, text=True, check=False,
+                          timeout=limit(60))
+    if done.returncode == 0:
+        return []
+    print("# all CPUs: " + done.stderr.splitlines()[0], flush=True)
+    return ["-p", str(hot.pid)]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as work:
+        os.chmod(work, 0o755)
+        source, program = os.path.join(work, "hot.c"), os.path.join(work, "hot")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        if not shutil.which("cc") or subprocess.run(["cc", "-g", "-fno-omit-frame-pointer", "-o", program, source], check=False).returncode:
+            skip("perch agent", "no compiler")
+            return
+        hot = subprocess.Popen([program])
+        try:
+            target = choose_target(hot)
+            check_once(target, work)
+            check_server(target, work)
+            check_token(target, work)
+            check_end(program, None)
+            check_rights(program)
+        finally:
+            hot.kill()
+            hot.wait()
+
+
+main()
+sys.exit(cases.failed)
