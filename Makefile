@@ -4,7 +4,8 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export BUILD
 
-.PHONY: demo test check test-long test-kernels fuzz build bench install docs abi-dump fmt lint clean
+.PHONY: demo test check test-long test-kernels test-fleet fuzz build bench \
+	install docs abi-dump fmt lint clean
 
 demo:
 	@scripts/demo
@@ -28,6 +29,10 @@ test-kernels: build
 fuzz:
 	@scripts/setup test
 	@scripts/fuzz
+
+# with profiling engines, which are built from the Go module proxy
+test-fleet: build
+	@PERCH=$(BUILD)/perch tests/fleet/fleet.py || [ $$? -eq 77 ]
 
 test-long:
 	@scripts/setup test

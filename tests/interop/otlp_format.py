@@ -8,8 +8,8 @@ MESSAGES = {
     "Request": {1: ("resource_profiles", "ResourceProfiles"), 2: ("dictionary", "Dictionary")},
     "ResourceProfiles": {1: ("resource", "Resource"), 2: ("scope_profiles", "ScopeProfiles"), 3: ("schema_url", "text")},
     "Resource": {1: ("attributes", "KeyValue")},
-    "KeyValue": {1: ("key", "text"), 2: ("value", "AnyValue")},
-    "AnyValue": {1: ("string_value", "text"), 3: ("int_value", "number")},
+    "KeyValue": {1: ("key", "text"), 2: ("value", "AnyValue"), 3: ("key_strindex", "number")},
+    "AnyValue": {1: ("string_value", "text"), 3: ("int_value", "number"), 8: ("string_value_strindex", "number")},
     "ScopeProfiles": {1: ("scope", "Scope"), 2: ("profiles", "Profile"), 3: ("schema_url", "text")},
     "Scope": {1: ("name", "text"), 2: ("version", "text")},
     "Profile": {1: ("sample_type", "ValueType"), 2: ("samples", "Sample"), 3: ("time_unix_nano", "number"), 4: ("duration_nano", "number"),
@@ -33,7 +33,7 @@ LISTS = {"resource_profiles", "scope_profiles", "profiles", "samples", "lines", 
 # Which table a field refers to.
 REFERS = {"filename_strindex": "string", "attribute_indices": "attribute", "mapping_index": "mapping", "function_index": "function",
           "name_strindex": "string", "system_name_strindex": "string", "key_strindex": "string", "unit_strindex": "string",
-          "type_strindex": "string", "stack_index": "stack", "link_index": "link", "location_indices": "location"}
+          "type_strindex": "string", "string_value_strindex": "string", "stack_index": "stack", "link_index": "link", "location_indices": "location"}
 
 
 def varint(data, at):
@@ -121,10 +121,18 @@ def faults(request):
     return found
 
 
+def text_or_number(request, value):
+    """What an AnyValue has. Since 1.11 the text can be in the dictionary."""
+    if "string_value_strindex" in value:
+        return request["dictionary"]["string"][value["string_value_strindex"]]
+    return value.get("string_value") or value.get("int_value", 0)
+
+
 def profiles(request):
-    """All profiles, with the attributes of their resource."""
+    """All profiles, with the attributes of their resource. Since 1.11 their keys can be in the dictionary."""
     for resource in request["resource_profiles"]:
-        attributes = {item["key"]: item["value"].get("string_value") or item["value"]["int_value"] for item in resource.get("resource", {}).get("attributes", [])}
+        attributes = {item.get("key") or request["dictionary"]["string"][item["key_strindex"]]: text_or_number(request, item["value"])
+                      for item in resource.get("resource", {}).get("attributes", [])}
         for scope in resource["scope_profiles"]:
             for profile in scope["profiles"]:
                 yield attributes, profile
@@ -147,4 +155,4 @@ def stack_of(request, sample):
 def attributes_of(request, indices):
     tables = request["dictionary"]
     items = [tables["attribute"][index] for index in indices]
-    return {tables["string"][item["key_strindex"]]: item["value"].get("string_value") or item["value"].get("int_value", 0) for item in items}
+    return {tables["string"][item["key_strindex"]]: text_or_number(request, item["value"]) for item in items}

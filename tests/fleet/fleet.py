@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Profiles of a real workload in real receivers, which are built from the Go module proxy: an OpenTelemetry Collector by its own builder,
+which takes the requests of perch and sends them on, and the packages that engines read profiles with.
+
+Nothing of them is in the repository. They are built in PERCH_FLEET_CACHE (~/.cache/perch-fleet), the Collector in about ten minutes of CPU
+time. Without Go 1.26 or the proxy, a case is skipped with the reason. PERCH_FLEET_SECONDS is the time of the workload (10)."""
+import collections
+import contextlib
+import gzip
+import http.server
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tests", "interop"))
+import cases        # noqa: E402 (the path is set above)
+import otlp_format  # noqa: E402
+from cases import check, limit, report  # noqa: E402
+
+PERCH = os.environ.get("PERCH", "perch")
+CACHE = os.environ.get("PERCH_FLEET_CACHE", os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "perch-fleet"))
+SECONDS = int(os.environ.get("PERCH_FLEET_SECONDS", "10"))
+COLLECTOR = "v0.165.0"
+MODULES = ["github.com/google/pprof@v0.0.0-20261105003125-4bf881d7fb0b", "go.opentelemetry.io/proto/slim/otlp/collector/profiles/v1development@v0.4.1"]
+MANIFEST = """dist:
+  name: otelcol
+  output_path: %s
+receivers:
+  - gomod: go.opentelemetry.io/collector/receiver/otlpreceiver VERSION
+exporters:
+  - gomod: go.opentelemetry.io/collector/exporter/debugexporter VERSION
+  - gomod: go.opentelemetry.io/collector/exporter/otlphttpexporter VERSION
+""".replace("VERSION", COLLECTOR)
+CONFIG = """receivers:
+  otlp:
+    protocols:
+      http:
+        endpoint: 127.0.0.1:%d
+exporters:
+  debug:
+    verbosity: normal
+  otlp_http:
+    endpoint: http://127.0.0.1:%d
+    compression: none
+    sending_queue:
+      enabled: false
+service:
+  telemetry:
+    metrics:
+      level: none
+  pipelines:
+    profiles:
+      receivers: [otlp]
+      exporters: [debug, otlp_http]
+"""
+PROGRAM = """
+#include <time.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void hotspin(void) { for (int i = 0; i < 100000; i++) sink += i; }
+int main(int argc, char **argv)
+{
+	struct timespec now;
+
+	do {
+		hotspin();
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	} while (now.tv_sec < SECONDS);
+	return 0;
+}
+"""
+HZ = 19
+
+
+def run(words, directory=None, environment=None):
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=directory, env=dict(os.environ, **(environment or {})), check=False)
+
+
+def built(program, what, make):
+    """The path of a program, which make(directory) builds once; None, with the reason as a case that is skipped."""
+    directory = os.path.join(CACHE, COLLECTOR, what)
+    path = os.path.join(directory, program)
+    if not os.path.exists(path):
+        if not shutil.which("go"):
+            print("ok - %s # skip no go" % what)
+            return None
+        os.makedirs(directory, exist_ok=True)
+        done = make(directory)
+        if done.returncode:
+            print("ok - %s # skip it cannot be built: %s" % (what, (done.stderr or done.stdout).decode().strip().splitlines()[-1:]))
+            return None
+    return path
+
+
+def make_check(directory):
+    shutil.copy(os.path.join(ROOT, "tests", "fleet", "check.go"), os.path.join(directory, "main.go"))
+    with open(os.path.join(directory, "go.mod"), "w", encoding="utf-8") as file:
+        file.write("module check\n\ngo 1.25.0\n")
+    done = run(["go", "get", *MODULES], directory)
+    return done if done.returncode else run(["go", "build", "-o", "check", "."], directory)
+
+
+def make_collector(directory):
+    done = run(["go", "install", "go.opentelemetry.io/collector/cmd/builder@" + COLLECTOR], directory, {"GOBIN": directory})
+    if done.returncode:
+        return done
+    with open(os.path.join(directory, "manifest.yaml"), "w", encoding="utf-8") as file:
+        file.write(MANIFEST % directory)
+    return run(["./builder", "--config", "manifest.yaml"], directory)
+
+
+def export(form, *options):
+    path = "profile." + form
+    done = run([PERCH, "export", "--format", form, "-o", path, *options])
+    check(done.returncode == 0, " ".join(["perch export --format", form, *options]), done.stderr)
+    return path
+
+
+def check_packages():
+    """What the packages of engines say of the files."""
+    program = built("check", "packages", make_check)
+    if not program:
+        return
+    done = run([program, "pprof", export("pprof")])
+    check(done.stdout.decode().split() == ["cpu/nanoseconds", "cpu/nanoseconds", str(10 ** 9 // HZ), "hotspin"],
+          "google/pprof: the profile is valid; its period is that of 19 Hz", done)
+    for options in ([], ["--timestamps"], ["--addresses", "--with-tid"]):
+        done = run([program, "otlp", export("otlp", *options)])
+        check(done.returncode == 0 and done.stdout.startswith(b"1 profiles"), " ".join(["the types of opentelemetry-proto:", *options]), done)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    """The engine behind the Collector. It keeps the bodies."""
+    bodies = []
+
+    def do_POST(self):  # pylint: disable=invalid-name # of the base class
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        Receiver.bodies.append((self.path, self.headers.get("Content-Type"), body))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-protobuf")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format, *args):  # pylint: disable=redefined-builtin # of the base class
+        pass
+
+
+@contextlib.contextmanager
+def running_collector(program, behind):
+    """A Collector that sends on to a port; (port, path of its log)."""
+    port = free_port()
+    with open("collector.yaml", "w", encoding="utf-8") as file:
+        file.write(CONFIG % (port, behind))
+    with open("collector.log", "wb") as log:
+        process = subprocess.Popen([program, "--config", "collector.yaml", "--feature-gates=+service.profilesSupport"], stdout=log, stderr=log)
+    try:
+        end = time.monotonic() + limit(60)
+        while time.monotonic() < end and process.poll() is None:
+            with socket.socket() as probe:
+                if not probe.connect_ex(("127.0.0.1", port)):
+                    break
+            time.sleep(0.1)
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def post(port, body, **headers):
+    request = urllib.request.Request("http://127.0.0.1:%d/v1development/profiles" % port, body,
+                                     {"Content-Type": "application/x-protobuf", **{name.replace("_", "-"): value for name, value in headers.items()}})
+    try:
+        with urllib.request.urlopen(request, timeout=limit(60)) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def sums_of(request):
+    """The values of all stacks, by the attributes of the resource, the type and the stack."""
+    sums = collections.Counter()
+    for attributes, profile in otlp_format.profiles(request):
+        for sample in profile["samples"]:
+            key = (str(sorted(attributes.items())), otlp_format.type_of(request, profile["sample_type"]), profile["period"],
+                   profile["profile_id"], tuple(otlp_format.stack_of(request, sample)))
+            sums[key] += sum(sample["values"]) or len(sample["timestamps_unix_nano"])
+    return sums
+
+
+def check_collector():
+    """The Collector takes requests, knows all of them, and sends them on."""
+    program = built("otelcol", "collector", make_collector)
+    if not program:
+        return
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with running_collector(program, server.server_address[1]) as port:
+        for options in ([], ["--timestamps"], ["--with-tid", "--addresses"]):
+            with open(export("otlp", *options), "rb") as file:
+                body = file.read()
+            del Receiver.bodies[:]
+            status, answer = post(port, gzip.compress(body), Content_Encoding="gzip")
+            # it has an empty partial_success
+            check((status, answer) == (200, b"\x0a\x00"), "Collector: it takes the request, all of it " + " ".join(options), answer, log())
+            check(len(Receiver.bodies) == 1 and Receiver.bodies[0][0] == "/v1development/profiles", "Collector: it sends the request on", log())
+            if Receiver.bodies:
+                check_passed(otlp_format.read(body), Receiver.bodies[0][2])
+        check_versions(port, body)
+        status, answer = post(port, body[:len(body) // 2])
+        check(400 <= status < 500, "Collector: half of a request is refused", status, answer)
+    server.shutdown()
+    check("panic" not in log() and "error" not in log().lower(), "Collector: its log has no error", log())
+
+
+def check_versions(port, body):
+    """Since v0.163 a header has the version of the messages: the receiver refuses what it would misread. The fields of perch are version 1."""
+    for version, taken in (("1", True), ("2", False), ("x", False)):
+        status, answer = post(port, body, otlp_profiles_development_version=version)
+        check((status == 200) == taken and (taken or status == 400), "Collector: version %s in the header" % version, status, answer)
+
+
+def check_passed(sent, body):
+    passed = otlp_format.read(body)
+    check(sums_of(passed) == sums_of(sent), "Collector: the same stacks, sums, resources and ids", sums_of(passed), sums_of(sent))
+    hottest = max(sums_of(passed).items(), key=lambda item: item[1])[0]
+    check(hottest[-1][-1] == "hotspin", "Collector: the hottest function", hottest)
+    report(otlp_format.faults(passed), "Collector: what it sends keeps the rules")
+
+
+def log():
+    with open("collector.log", encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="perch-fleet-") as directory:
+        os.chdir(directory)
+        with open("program.c", "w", encoding="utf-8") as file:
+            file.write(PROGRAM.replace("SECONDS", str(SECONDS)))
+        if run(["gcc", "-g", "-O1", "-fno-omit-frame-pointer", "program.c", "-o", "program"]).returncode:
+            print("skipped: no gcc for the program to record")
+            return 77
+        done = run([PERCH, "record", "-N", "-g", "-F", str(HZ), "-e", "cpu-clock:u", "./program"])
+        if done.returncode:
+            print("skipped: perch cannot record here: " + done.stderr.decode().strip())
+            return 77
+        check_packages()
+        check_collector()
+    return int(cases.failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
