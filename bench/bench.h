@@ -24,12 +24,24 @@ static inline size_t bench_size(size_t full, size_t smoke)
 	return text && *text ? smoke : full;
 }
 
-static inline double bench_now_ns(void)
+static inline double bench_ns_of(clockid_t clock)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(clock, &time);
 	return time.tv_sec * 1e9 + time.tv_nsec;
+}
+
+static inline double bench_now_ns(void)
+{
+	return bench_ns_of(CLOCK_MONOTONIC);
+}
+
+/* The CPU time of this thread. Other programs on the machine do not add to it. Reading it is a
+ * system call, so what is measured should take 100 us at least. */
+static inline double bench_cpu_ns(void)
+{
+	return bench_ns_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* The least of several rounds counts: other programs on the machine only add time. */

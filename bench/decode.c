@@ -186,14 +186,14 @@ static void measure(struct times *times, const struct records *native,
 	uint64_t sums[2] = { 0 };
 
 	for (size_t i = 0; i < rounds; i++) {
-		double start = bench_now_ns(), hopped, decoded, end;
+		double start = bench_cpu_ns(), hopped, decoded, end;
 
 		sink += hop(native);
-		hopped = bench_now_ns();
+		hopped = bench_cpu_ns();
 		sums[0] = decode(native, decoders[0]);
-		decoded = bench_now_ns();
+		decoded = bench_cpu_ns();
 		sums[1] = decode(foreign, decoders[1]);
-		end = bench_now_ns();
+		end = bench_cpu_ns();
 		bench_keep_minimum(&times->hop, hopped - start);
 		bench_keep_minimum(&times->native, decoded - hopped);
 		bench_keep_minimum(&times->foreign, end - decoded);
@@ -211,13 +211,13 @@ static void measure_small(struct times *times, struct perch_decoder *decoder, si
 
 	*nr = records.nr;
 	for (size_t i = 0; i < rounds; i++) {
-		double start = bench_now_ns(), hopped;
+		double start = bench_cpu_ns(), hopped;
 
 		sink += hop(&records);
-		hopped = bench_now_ns();
+		hopped = bench_cpu_ns();
 		sink += decode(&records, decoder);
 		bench_keep_minimum(&times->hop_small, hopped - start);
-		bench_keep_minimum(&times->small, bench_now_ns() - hopped);
+		bench_keep_minimum(&times->small, bench_cpu_ns() - hopped);
 	}
 	free(records.bytes);
 }
@@ -231,10 +231,10 @@ static void measure_files(struct times *times, const char *path, const char *pee
 	size_t got;
 
 	for (int i = 0; i < 5; i++) {
-		double start = bench_now_ns();
+		double start = bench_cpu_ns();
 
 		sink += read_file(path, &got);
-		bench_keep_minimum(&times->file, bench_now_ns() - start);
+		bench_keep_minimum(&times->file, bench_cpu_ns() - start);
 	}
 	snprintf(command, sizeof(command), "'%s' '%s' 5", peer, path);
 	pipe = popen(command, "r");

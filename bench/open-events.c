@@ -68,13 +68,13 @@ static double open_bare(void)
 {
 	static int fds[EVENTS];
 	struct perch_attr attr = bare_attr;
-	double start = bench_now_ns(), took;
+	double start = bench_cpu_ns(), took;
 
 	for (size_t i = 0; i < nr_events; i++)
 		must((fds[i] = bare_open(&attr)) >= 0, "perf_event_open");
 	for (size_t i = 0; i < nr_events; i++)
 		must(!ioctl(fds[i], PERCH_IOC_ENABLE, 0), "enabling");
-	took = bench_now_ns() - start;
+	took = bench_cpu_ns() - start;
 	for (size_t i = nr_events; i-- > 0;)
 		close(fds[i]);
 	return took;
@@ -84,10 +84,10 @@ static double open_set(const struct perch_events *events, const struct perch_tar
 {
 	const struct perch_options options = { .enabled = 1 };
 	struct perch_set *set;
-	double start = bench_now_ns(), took;
+	double start = bench_cpu_ns(), took;
 
 	must(!perch_set_open(&set, events, targets, &options, NULL), "perch_set_open");
-	took = bench_now_ns() - start;
+	took = bench_cpu_ns() - start;
 	perch_set_close(set);
 	return took;
 }
@@ -131,23 +131,23 @@ static double read_group(struct perch_group *group, int fd)
 {
 	struct perch_count counts[MEMBERS];
 	uint64_t words[3 + MEMBERS];
-	double start = bench_now_ns();
+	double start = bench_cpu_ns();
 
 	for (int i = 0; i < READS_EACH; i++)
 		must(group ? !perch_group_read(group, counts, MEMBERS, NULL)
 			   : read(fd, words, sizeof(words)) == sizeof(words),
 		     "reading");
-	return (bench_now_ns() - start) / READS_EACH;
+	return (bench_cpu_ns() - start) / READS_EACH;
 }
 
 static double read_set(struct perch_set *set)
 {
 	struct perch_count counts[MEMBERS];
-	double start = bench_now_ns();
+	double start = bench_cpu_ns();
 
 	for (int i = 0; i < READS_EACH; i++)
 		must(!perch_set_read(set, counts, MEMBERS, NULL), "reading");
-	return (bench_now_ns() - start) / READS_EACH;
+	return (bench_cpu_ns() - start) / READS_EACH;
 }
 
 static void compare_reading(void)

@@ -38,7 +38,7 @@ static double read_block(struct perch_counter *counter, int fd)
 {
 	struct perch_count count;
 	uint64_t words[3];
-	double start = bench_now_ns();
+	double start = bench_cpu_ns();
 
 	for (int i = 0; i < READS_EACH; i++) {
 		if (counter ? perch_counter_read(counter, &count, NULL) != 0
@@ -47,14 +47,14 @@ static double read_block(struct perch_counter *counter, int fd)
 			exit(EXIT_FAILURE);
 		}
 	}
-	return (bench_now_ns() - start) / READS_EACH;
+	return (bench_cpu_ns() - start) / READS_EACH;
 }
 
 static double open_block(bool bare)
 {
 	struct perch_error err;
 	struct perch_counter *counter;
-	double start = bench_now_ns();
+	double start = bench_cpu_ns();
 
 	for (int i = 0; i < OPENS_EACH; i++) {
 		int fd = bare ? bare_open() : -1;
@@ -68,7 +68,7 @@ static double open_block(bool bare)
 			perch_counter_close(counter);
 		}
 	}
-	return (bench_now_ns() - start) / OPENS_EACH;
+	return (bench_cpu_ns() - start) / OPENS_EACH;
 }
 
 /* A target of 0 is no target. */

@@ -11,15 +11,6 @@
 /* The kernel refuses members that would make the read of the group larger. */
 #define MAX_GROUP_BYTES 16384
 
-size_t perch__read_words(uint64_t read_format, size_t members)
-{
-	size_t each = 1 + !!(read_format & PERCH_FORMAT_ID) + !!(read_format & PERCH_FORMAT_LOST);
-	size_t times = !!(read_format & PERCH_FORMAT_TOTAL_TIME_ENABLED) +
-		       !!(read_format & PERCH_FORMAT_TOTAL_TIME_RUNNING);
-
-	return read_format & PERCH_FORMAT_GROUP ? 1 + times + members * each : times + each;
-}
-
 int perch__operation_error(const struct perch_operation *operation, const char *name,
 			   struct perch_error *err)
 {
@@ -62,59 +53,52 @@ static int read_error(ssize_t got, size_t wanted, const char *name, struct perch
 }
 
 /* The kernel does not return EINTR for events, but the functions of the caller may. */
-static ssize_t read_whole(const struct perch_syscalls *calls, int fd, uint64_t *words, size_t nr)
+static ssize_t read_again(const struct perch_syscalls *calls, int fd, uint64_t *words, size_t nr,
+			  ssize_t got)
 {
-	ssize_t got;
-
-	do
+	while (got < 0 && errno == EINTR)
 		got = calls->read(calls->context, fd, words, nr * sizeof(*words));
-	while (PERCH__UNLIKELY(got < 0) && errno == EINTR);
 	return got;
 }
 
-int perch__read(const struct perch_syscalls *calls, int fd, uint64_t *words, size_t nr,
-		const char *name, struct perch_error *err)
+int perch__read_rest(const struct perch_syscalls *calls, int fd, uint64_t *words, size_t nr,
+		     ssize_t got, const char *name, struct perch_error *err)
 {
-	ssize_t got = read_whole(calls, fd, words, nr);
-
-	if (PERCH__UNLIKELY(got != (ssize_t)(nr * sizeof(*words))))
-		return read_error(got, nr * sizeof(*words), name, err);
-	return 0;
+	got = read_again(calls, fd, words, nr, got);
+	return got == (ssize_t)(nr * sizeof(*words))
+		       ? 0
+		       : read_error(got, nr * sizeof(*words), name, err);
 }
 
-static int grow(struct perch__read_buffer *buffer, size_t nr, struct perch_error *err)
+int perch__read_buffer_grow(struct perch__read_buffer *buffer, size_t nr, struct perch_error *err)
 {
 	if (PERCH__ARRAY_RESERVE_MAX(buffer->word, buffer->capacity, nr, nr))
 		return PERCH__NO_MEMORY(err, "to read a group of events");
 	return 0;
 }
 
-int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_format,
-		      size_t members, struct perch__read_buffer *buffer, const char *name,
-		      struct perch_error *err)
+int perch__read_group_rest(const struct perch_syscalls *calls, int fd, uint64_t read_format,
+			   size_t members, struct perch__read_buffer *buffer, ssize_t got,
+			   const char *name, struct perch_error *err)
 {
-	size_t wanted = perch__read_words(read_format, members);
-	ssize_t got;
-	int rc = grow(buffer, wanted, err);
+	size_t wanted = perch__read_words(read_format, members) * sizeof(uint64_t);
 
-	if (rc)
-		return rc;
-	got = read_whole(calls, fd, buffer->word, buffer->capacity);
-	if (PERCH__UNLIKELY(got < 0) && errno == ENOSPC) {
-		rc = grow(buffer, MAX_GROUP_BYTES / sizeof(uint64_t), err);
+	got = read_again(calls, fd, buffer->word, buffer->capacity, got);
+	if (got < 0 && errno == ENOSPC) {
+		int rc = perch__read_buffer_grow(buffer, MAX_GROUP_BYTES / sizeof(uint64_t), err);
+
 		if (rc)
 			return rc;
-		got = read_whole(calls, fd, buffer->word, buffer->capacity);
+		got = calls->read(calls->context, fd, buffer->word,
+				  buffer->capacity * sizeof(uint64_t));
+		got = read_again(calls, fd, buffer->word, buffer->capacity, got);
 	}
-	if (PERCH__LIKELY(got == (ssize_t)(wanted * sizeof(uint64_t)) &&
-			  buffer->word[0] == members))
-		return members;
 	if (got < (ssize_t)sizeof(uint64_t))
-		return read_error(got, wanted * sizeof(uint64_t), name, err);
+		return read_error(got, wanted, name, err);
 	if ((size_t)got > buffer->capacity * sizeof(uint64_t) ||
 	    buffer->word[0] > buffer->capacity ||
 	    got != (ssize_t)(perch__read_words(read_format, buffer->word[0]) * sizeof(uint64_t)))
-		return read_error(got, wanted * sizeof(uint64_t), name, err);
+		return read_error(got, wanted, name, err);
 	return buffer->word[0];
 }
 
