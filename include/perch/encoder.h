@@ -85,8 +85,10 @@ struct perch_encoder_event {
 
 /** A label: a text, or a number. */
 struct perch_encoder_label {
-	/** "thread.name"; pprof has "thread_name": engines have no periods there. It must not be
-	 * NULL. */
+	/** A name of OpenTelemetry's conventions, if there is one: "thread.name". pprof has "comm",
+	 * "pid", "tid" and "cgroup" for thread.name, process.pid, thread.id and
+	 * process.linux.cgroup, and underscores for periods, which engines do not have there. It
+	 * must not be NULL. */
 	const char *key;
 	const char *text; /**< NULL: number is the value */
 	int64_t number;	  /**< if text is NULL */

@@ -166,12 +166,6 @@ static int find_stack(struct encode *encode, uint32_t stack, uint32_t *number)
 
 /* ---- threads ---- */
 
-/* The names of labels of a thread, by format. */
-static const char *const comm_key[] = { "comm", "thread.name" };
-static const char *const pid_key[] = { "pid", "process.pid" };
-static const char *const tid_key[] = { "tid", "thread.id" };
-static const char *const cgroup_key[] = { "cgroup", "process.linux.cgroup" };
-
 struct label_list {
 	struct perch_encoder_label label[10];
 	size_t nr;
@@ -195,14 +189,14 @@ static int add_labels(struct encode *encode, const struct thread_name *thread, u
 	struct perch_cgroup_names names;
 	struct label_list list = { .nr = 0 };
 
-	append_text(&list, comm_key[encode->format], thread->comm, false);
+	append_text(&list, "thread.name", thread->comm, false);
 	if (perch__export_has_pids(encode->export))
-		append_number(&list, pid_key[encode->format], thread->pid);
+		append_number(&list, "process.pid", thread->pid);
 	if (perch__export_has_tids(encode->export))
-		append_number(&list, tid_key[encode->format], thread->tid);
+		append_number(&list, "thread.id", thread->tid);
 	if (thread->cgroup) {
 		perch_cgroup_names(thread->cgroup, &names);
-		append_text(&list, cgroup_key[encode->format], thread->cgroup, false);
+		append_text(&list, "process.linux.cgroup", thread->cgroup, false);
 		append_text(&list, "container.id", names.container_id, true);
 		append_text(&list, "container.name", names.container_name, true);
 		append_text(&list, "container.runtime", names.runtime, true);

@@ -210,7 +210,29 @@ static int put_code(struct pprof *pprof)
 
 /* ---- samples ---- */
 
-/* Makes the names of labels: engines have no periods in them. Returns 0 or -ENOMEM. */
+/* Labels that files of pprof have had before OTLP named them. */
+static const struct {
+	const char *name, *key;
+} short_names[] = {
+	{ "thread.name", "comm" },
+	{ "process.pid", "pid" },
+	{ "thread.id", "tid" },
+	{ "process.linux.cgroup", "cgroup" },
+};
+
+/* Makes the name of a label: engines have no periods in them. key has PERCH_ENCODER_MAX_TEXT + 1
+ * bytes. */
+static void make_key(const char *name, char *key)
+{
+	for (size_t i = 0; i < sizeof(short_names) / sizeof(short_names[0]); i++)
+		if (!strcmp(name, short_names[i].name))
+			name = short_names[i].key;
+	snprintf(key, PERCH_ENCODER_MAX_TEXT + 1, "%s", name);
+	for (char *at = strchr(key, '.'); at; at = strchr(at, '.'))
+		*at = '_';
+}
+
+/* Makes the names of labels. Returns 0 or -ENOMEM. */
 static int make_keys(struct pprof *pprof)
 {
 	struct perch_encoder *encoder = pprof->encoder;
@@ -222,9 +244,7 @@ static int make_keys(struct pprof *pprof)
 	for (uint32_t i = 1; i <= encoder->label.nr; i++) {
 		uint32_t text = ENCODER_ITEM(encoder_label, encoder->label, i)->key;
 
-		snprintf(key, sizeof(key), "%s", perch__export_text(&encoder->texts, text));
-		for (char *at = strchr(key, '.'); at; at = strchr(at, '.'))
-			*at = '_';
+		make_key(perch__export_text(&encoder->texts, text), key);
 		pprof->label_key[i] = perch__encoder_text(encoder, key);
 		if (pprof->label_key[i] == NO_INDEX)
 			return -ENOMEM;
