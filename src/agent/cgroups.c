@@ -153,12 +153,12 @@ static void put_sums(struct agent_cgroups *cgroups, struct agent_metrics *metric
 {
 	for (size_t i = 0; i <= MOST_ROWS; i++) {
 		const struct row *row = i < MOST_ROWS ? &cgroups->row[i] : NULL;
-		const char *sums = (const char *)(row ? &row->sums : &cgroups->rest);
+		const struct sums sums = row ? row->sums : cgroups->rest;
 		uint64_t value;
 
 		if (row && !row->path)
 			continue;
-		memcpy(&value, sums + member, sizeof(value));
+		memcpy(&value, (const char *)&sums + member, sizeof(value));
 		agent_metric_value(metrics, "cgroup", row ? row->path : "other",
 				   (double)value / unit);
 	}
