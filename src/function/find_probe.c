@@ -15,48 +15,72 @@
 struct name_search {
 	struct perch_symbols *symbols;
 	const char *name;
-	uint64_t offset;
-	size_t nr;
+	struct perch_probe_site *site;
+	size_t nr, most; /* nr may be more */
 };
 
 /* A demangled name may have parameters in addition. */
-static bool is_named(struct perch_symbols *symbols, const struct perch_symbol *symbol,
-		     const char *name)
+static bool is_name(const char *demangled, const char *name)
 {
-	const char *after;
+	const char *after = perch__after_name(demangled, name);
 
-	if (!strcmp(symbol->name, name))
-		return true;
-	if (*symbol->name != '_')
-		return false;
-	after = perch__after_name(perch_symbols_name(symbols, symbol), name);
 	return after && (!*after || *after == '(');
+}
+
+static void add_site(struct name_search *search, uint64_t offset)
+{
+	for (size_t i = 0; i < search->nr && i < search->most; i++)
+		if (search->site[i].offset == offset)
+			return;
+	if (search->nr < search->most)
+		search->site[search->nr] = (struct perch_probe_site){ .offset = offset };
+	search->nr++;
 }
 
 static int visit_symbol(void *context, const struct perch_symbol *symbol)
 {
 	struct name_search *search = context;
 
-	if (!is_named(search->symbols, symbol, search->name))
-		return 0;
-	search->nr++;
-	search->offset = symbol->start;
+	if (!strcmp(symbol->name, search->name) ||
+	    (*symbol->name == '_' &&
+	     is_name(perch_symbols_name(search->symbols, symbol), search->name)))
+		add_site(search, symbol->start);
 	return 0;
 }
 
-static int find_function(struct perch_symbols *symbols, const struct perch_dso *dso,
-			 const char *name, uint64_t *offset, struct perch_error *err)
+static int visit_inlined(void *context, const char *name, uint64_t offset)
 {
-	struct name_search search = { symbols, name, 0, 0 };
+	struct name_search *search = context;
+	char *demangled = *name == '_' ? perch_demangle(name) : NULL;
+
+	if (!strcmp(name, search->name) || (demangled && is_name(demangled, search->name)))
+		add_site(search, offset);
+	free(demangled);
+	return 0;
+}
+
+/* One function, or where it is inlined. Returns the number of sites. */
+static int find_function(struct perch_symbols *symbols, const struct perch_dso *dso,
+			 const char *name, struct perch_probe_site *site, size_t most,
+			 struct perch_error *err)
+{
+	struct name_search search = { symbols, name, site, 0, most };
 	int rc = perch_symbols_list(symbols, dso, visit_symbol, &search, err);
 
 	if (rc)
 		return rc;
-	*offset = search.offset;
 	if (search.nr > 1)
 		return perch_error_set(err, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
 				       "'%s' has several functions '%s'", dso->path, name);
-	return search.nr ? 0
+	/* -ENOENT: there is no debug information */
+	if (!search.nr &&
+	    perch_symbols_inlined(symbols, dso, visit_inlined, &search, NULL) == -ENOMEM)
+		return PERCH__NO_MEMORY(err, "for the inlined calls of a function");
+	if (search.nr > most)
+		return perch_error_set(err, E2BIG, PERCH_ERROR_USAGE,
+				       "'%s' is inlined at %zu places; a probe may have %zu", name,
+				       search.nr, most);
+	return search.nr ? (int)search.nr
 			 : perch_error_set(err, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 					   "there is no function '%s' in '%s'", name, dso->path);
 }
@@ -176,14 +200,12 @@ static int find_offsets(struct perch_symbols *symbols, const struct perch_dso *d
 			const struct perch_probe_request *request, struct perch_probe_site *site,
 			size_t most, struct perch_error *err)
 {
-	int rc = 0;
-
 	if (request->source)
 		return find_line(symbols, dso, request, site, most, err);
-	site[0] = (struct perch_probe_site){ .offset = request->offset };
 	if (request->function)
-		rc = find_function(symbols, dso, request->function, &site[0].offset, err);
-	return rc ? rc : 1;
+		return find_function(symbols, dso, request->function, site, most, err);
+	site[0] = (struct perch_probe_site){ .offset = request->offset };
+	return 1;
 }
 
 int perch_find_probe(const struct perch_probe_request *request, struct perch_probe_site *site,

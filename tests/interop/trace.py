@@ -92,10 +92,23 @@ def same(name, left, right):
         return False
 
 
+def run_group(words):
+    """Runs words, and ends all that they have started if they wait for something."""
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                               start_new_session=True)
+    try:
+        output, errors = process.communicate(timeout=cases.limit(30))
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return subprocess.CompletedProcess(words, process.returncode, output, errors)
+
+
 def compare(words, directory):
     """Returns "" or a difference. The tracer and its program are traced, so both see the same calls."""
     log, text = os.path.join(directory, "strace"), os.path.join(directory, "perch")
-    result = run([PERCH, "trace", "-j", "--no-paths", "-m", "32M", "-o", text, "strace", "-f", "-o", log, *words])
+    result = run_group([PERCH, "trace", "-j", "--no-paths", "-m", "32M", "-o", text, "strace", "-f", "-o", log, *words])
     if not os.path.exists(text):
         return result.stderr or "no output"
     left, right = calls_of_strace(log), calls_of_perch(open(text, encoding="utf-8").read())

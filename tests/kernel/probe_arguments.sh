@@ -125,6 +125,33 @@ else
 	skip "a file with units of DWARF 4 and 5" "no gcc here that makes one: $(head -n 1 err)"
 fi
 
+# ---- functions that are inlined ----
+cat > inlined.c << 'END'
+#include <stdlib.h>
+volatile int sum;
+static inline __attribute__((always_inline)) void add_to(int count) { sum += count * count; }
+__attribute__((noipa)) void one(int n);
+__attribute__((noipa)) void one(int n) { add_to(n); }
+__attribute__((noipa)) void other(int a, int n);
+__attribute__((noipa)) void other(int a, int n) { sum += a; add_to(n); }
+int main(int argc, char **argv) { one(argc + 8); one(11); one(12); other(argc, atoi(argv[1])); return 0; }
+END
+if gcc -O1 -g -o inlined inlined.c 2> err; then
+	"$perch" record -c 1 -o f.data -e 'uprobe:./inlined:add_to(count)' -- ./inlined 50 > out 2>&1
+	values f.data | sort > got
+	printf 'count=%d\n' 10 11 12 50 | diff - got >> out 2>&1
+	report $? "an inlined function by its name"
+	"$perch" record -c 1 -o f.data -e 'uretprobe:./inlined:add_to' -- ./inlined 50 > out 2>&1
+	[ $? -ne 0 ] && grep -q 'is inlined where it is called' out
+	report $? "an inlined call has no return"
+	"$perch" stat -e 'uprobe:./inlined:add_to' -- ./inlined 50 > out 2>&1
+	grep -q ' 4 .*add_to' out
+	report $? "counts of the places where it is inlined add up"
+	refuses "no such function, inlined or not" 'uprobe:./inlined:add_ti' "no function 'add_ti'"
+else
+	skip "inlined functions" "no gcc here that builds one: $(head -n 1 err)"
+fi
+
 # ---- perch list ----
 "$perch" list -x "$program" 'wor*' > out 2>&1 &&
 	grep -q '^  work  *\[function\] 0x[0-9a-f]*, [0-9]* bytes (count, name, item, small, large)$' out

@@ -285,28 +285,56 @@ static int find_by_name(struct perch__parser *parser, const struct perch__probe_
 	return rc == -ENOENT ? find_demangled(parser, probe, elf, function, clones) : rc;
 }
 
-/* Finds a function in the debug file of a stripped one. Returns false if it is not there. */
-static bool find_in_debug_file(struct perch__parser *parser, const struct perch__probe_spec *probe,
-			       struct perch__elf_function *function)
+/* Finds a function in the debug information: that of a stripped file, or where its calls are
+ * inlined. Returns the number of sites; 0 if it is not there. */
+static size_t find_in_debug_information(struct perch__parser *parser,
+					const struct perch__probe_spec *probe,
+					struct perch_probe_site found[PERCH__USDT_SITES_MAX])
 {
 	const struct perch_probe_request request = { .path = probe->path,
 						     .function = probe->symbol,
 						     .returns = probe->returns };
-	struct perch_probe_site found;
+	int nr = perch__is_glob(probe->symbol)
+			 ? 0
+			 : perch_machine_find_probe(parser->machine, &request, found,
+						    PERCH__USDT_SITES_MAX, NULL);
 
-	if (!function->stripped || perch__is_glob(probe->symbol) ||
-	    perch_machine_find_probe(parser->machine, &request, &found, 1, NULL) != 1)
-		return false;
-	function->offset = found.offset;
-	return true;
+	return nr > 0 ? (size_t)nr : 0;
 }
 
-static int find_function_site(struct perch__parser *parser, struct perch__probe_spec *probe,
-			      const struct perch__elf *elf, struct perch__usdt_site *site)
+/* The sites of a function that is inlined where it is called. */
+static int use_inlined(struct perch__parser *parser, struct perch__probe_spec *probe,
+		       const struct perch_probe_site *found, size_t nr_found,
+		       struct perch__usdt_site *site, size_t *nr)
 {
+	size_t one;
+	int rc = 0;
+
+	if (probe->returns || probe->offset)
+		return perch__parse_error(
+			parser, probe->returns ? probe->at_symbol : probe->at_offset, EINVAL,
+			PERCH_ERROR_CONFLICT,
+			"the function '%s' is inlined where it is called: only where it begins can "
+			"be probed",
+			probe->symbol);
+	for (*nr = 0; *nr < nr_found && !rc; *nr += !rc) {
+		site[*nr] = (struct perch__usdt_site){ .offset = found[*nr].offset };
+		if (probe->arguments[0])
+			rc = ask_finder(parser, probe,
+					(struct perch_probe_request){ .offset = found[*nr].offset },
+					1, &site[*nr], &one);
+	}
+	return rc;
+}
+
+static int find_function_sites(struct perch__parser *parser, struct perch__probe_spec *probe,
+			       const struct perch__elf *elf, struct perch__usdt_site *site,
+			       size_t *nr)
+{
+	struct perch_probe_site found[PERCH__USDT_SITES_MAX];
 	struct perch__elf_function function;
 	char clones[PERCH__NAMES_MAX] = "";
-	size_t nr;
+	size_t nr_found;
 	int rc = find_by_name(parser, probe, elf, &function, clones);
 
 	if (rc == -ENOENT && split_arguments(probe)) {
@@ -321,8 +349,13 @@ static int find_function_site(struct perch__parser *parser, struct perch__probe_
 		if (rc != -ENOENT || probe->matches.nr)
 			return rc;
 	}
-	if (rc == -ENOENT && find_in_debug_file(parser, probe, &function))
+	nr_found = rc == -ENOENT ? find_in_debug_information(parser, probe, found) : 0;
+	if (nr_found && (nr_found > 1 || !function.stripped))
+		return use_inlined(parser, probe, found, nr_found, site, nr);
+	if (nr_found) {
+		function.offset = found[0].offset;
 		rc = 0;
+	}
 	if (rc == -ENOENT && join_arguments(probe))
 		find_by_name(parser, probe, elf, &function, clones);
 	if (rc == -ENOENT)
@@ -338,7 +371,7 @@ static int find_function_site(struct perch__parser *parser, struct perch__probe_
 	if (rc || !probe->arguments[0])
 		return rc;
 	return ask_finder(parser, probe, (struct perch_probe_request){ .offset = site->offset }, 1,
-			  site, &nr);
+			  site, nr);
 }
 
 static int find_usdt_sites(struct perch__parser *parser, const struct perch__probe_spec *probe,
@@ -417,7 +450,7 @@ int perch__find_probe_sites(struct perch__parser *parser, struct perch__probe_sp
 							      .line = probe->line },
 				PERCH__USDT_SITES_MAX, site, nr);
 	else if (!probe->numbered)
-		rc = find_function_site(parser, probe, &elf, &site[0]);
+		rc = find_function_sites(parser, probe, &elf, site, nr);
 	if (!rc && probe->at_counter)
 		site[0].counter = probe->counter;
 	if (!rc && !probe->matches.nr)
