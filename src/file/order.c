@@ -18,8 +18,9 @@
 #include "base/search.h"
 #include "internal.h"
 
-#define MIN_RUN	 24u
-#define MAX_RUNS 66u /* each pending run is at least twice as long as the next one */
+#define RELEASE_LEAST (4u << 20) /* bytes: each call interrupts the other threads */
+#define MIN_RUN	      24u
+#define MAX_RUNS      66u /* each pending run is at least twice as long as the next one */
 
 struct run {
 	size_t start, length;
@@ -345,7 +346,8 @@ int perch__sorted_next(struct perch_reader *reader, uint64_t *offset, struct per
 			return -sorted->failed;
 	}
 	at = sorted->next++;
-	if (at % PERCH__INDEX_BLOCK == 0)
+	if (at % PERCH__INDEX_BLOCK == 0 &&
+	    sorted->needed_from[at / PERCH__INDEX_BLOCK] > reader->released + RELEASE_LEAST)
 		perch__release(reader, &reader->released,
 			       sorted->needed_from[at / PERCH__INDEX_BLOCK]);
 	*offset = sorted->entries[at].offset;

@@ -383,6 +383,8 @@ def check_kmem(work):
 
 def check_block(work):
     """Counts, bytes and latencies are what the lines of perf script give."""
+    done = perch(work, "block", "frobnicate")
+    check(done.returncode == 127 and "record or latency" in done.stderr, "a word that is no program is answered with the words", done)
     done = perch(work, "block", "record", "-o", "block.data", "--", "sh", "-c",
                  "dd if=/dev/zero of=written bs=1M count=16 conv=fsync 2>/dev/null; dd if=written of=/dev/null bs=64k iflag=direct 2>/dev/null")
     check(done.returncode == 0, "perch block record", done)

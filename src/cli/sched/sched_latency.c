@@ -19,7 +19,7 @@ struct latency {
 	/* threads that live, by perch_timeline_thread.index */
 	struct latency_thread {
 		struct sched_row row;
-		bool unknown; /* what it did before it ran is unknown */
+		bool unknown; /* what it did before it runs is unknown, or it is new */
 	} * thread;
 	size_t nr_threads;
 	size_t rows_capacity;
@@ -169,7 +169,8 @@ static int take_interval(void *context, const struct perch_timeline_interval *in
 	default:
 		break;
 	}
-	thread->unknown = interval->state == PERCH_TIMELINE_UNKNOWN;
+	thread->unknown = interval->state == PERCH_TIMELINE_UNKNOWN ||
+			  interval->state == PERCH_TIMELINE_NEW;
 	return 0;
 }
 

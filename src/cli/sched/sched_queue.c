@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "sched.h"
 
-enum { BATCH_BYTES = 128 << 10, BATCHES = 8 };
+enum { BATCH_BYTES = 256 << 10, BATCHES = 8 };
 
 struct item {
 	const struct perch_parse_info *parse_info;

@@ -149,20 +149,36 @@ static void clear(struct tables *tables)
 
 /* ---- subcommands ---- */
 
+/* Stores "record, report or latency". */
+static void put_words(const struct tables_command *command, char *list, size_t size)
+{
+	snprintf(list, size, "record");
+	for (const struct tables_subcommand *own = command->subcommands; own->name; own++)
+		snprintf(list + strlen(list), size - strlen(list), "%s%s",
+			 own[1].name ? ", " : " or ", own->name);
+}
+
 static int refuse_word(const struct tables *tables, const char *word)
 {
 	const struct tables_command *command = tables->command;
 	const char *name = command->usage->name;
-	char list[200] = "record";
+	char list[200];
 
 	if (word && command->refused && strstr(command->refused, word) && strlen(word) > 2)
 		return cli_usage_error(name, "perch %s has no '%s': %s", name, word, command->hint);
-	for (const struct tables_subcommand *own = command->subcommands; own->name; own++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
-			 own[1].name ? ", " : " or ", own->name);
+	put_words(command, list, sizeof(list));
 	if (!word)
 		return cli_usage_error(name, "what is wanted? %s", list);
 	return cli_usage_error(name, "'%s' is unknown; expected %s", word, list);
+}
+
+/* A wrong word was taken for a program. */
+static void note_words(const struct tables_command *command, const char *word)
+{
+	char list[200];
+
+	put_words(command, list, sizeof(list));
+	cli_note(command->usage->name, "'%s' is none of its words (%s) either", word, list);
 }
 
 /* As in perf, "rec" is enough for "record". Without a word it is the one by default. */
@@ -204,6 +220,8 @@ int tables_run(struct tables *tables, const struct tables_command *command, int 
 	status = own->choose(tables);
 	if (!status)
 		status = show(tables, argv + next);
+	if (status == CLI_EXIT_NOT_FOUND && !word && next < argc)
+		note_words(command, argv[next]);
 	clear(tables);
 	return status;
 }
