@@ -34,6 +34,13 @@ report $? "on all CPUs"
 cat text >> out
 grep -q -F "close(3<$PWD/a directory/file>)" text
 report $? "the calls after it have the path of the descriptor"
+"$perch" trace record -o calls.data cat "$PWD/a directory/file" > out 2>&1
+"$perch" trace -i calls.data > text 2>> out
+cat text >> out
+grep -q -F "openat(AT_FDCWD, \"$PWD/a directory/file\", O_RDONLY)" text && grep -q -F "close(3<$PWD/a directory/file>)" text
+report $? "a recording has paths"
+! grep -q 'other events' out
+report $? "probes of paths are no other events"
 left=
 for name in /sys/kernel/tracing/events/perch/p_*; do
 	pid=${name##*/p_*_}

@@ -10,12 +10,11 @@
 #include "functions/functions.h"
 #include "program/seccomp_kill.h"
 
-/* perch trace record is perch record of the events. */
-static int record_calls(int argc, char **argv)
+/* perch trace record is perch record of the events, and of the paths of calls. */
+static int record_with(const char *events, int argc, char **argv)
 {
-	static char name[] = "record", event[] = "-e", count[] = "-c", one[] = "1",
-		    events[] = "raw_syscalls:sys_enter,raw_syscalls:sys_exit";
-	char *const first[] = { name, event, events, count, one };
+	static char name[] = "record", event[] = "-e", count[] = "-c", one[] = "1";
+	char *const first[] = { name, event, (char *)events, count, one };
 	char **all = calloc((size_t)argc + CLI_NR(first), sizeof(*all));
 	int status;
 
@@ -25,6 +24,25 @@ static int record_calls(int argc, char **argv)
 	memcpy(all + CLI_NR(first), argv + 2, (size_t)(argc - 2) * sizeof(*argv));
 	status = perch_cmd_record(argc - 2 + (int)CLI_NR(first), all);
 	free(all);
+	return status;
+}
+
+static int record_calls(int argc, char **argv)
+{
+	char events[128 + CALLS_PATHS_BYTES], paths[CALLS_PATHS_BYTES];
+	struct perch_machine *machine;
+	struct perch_probes *probes;
+	struct perch_error err;
+	int status;
+
+	if (perch_machine_new(&machine, NULL, NULL, &err) < 0)
+		return cli_error(CALLS_COMMAND, &err);
+	calls_paths_define(&probes, machine, paths, sizeof(paths));
+	snprintf(events, sizeof(events), "raw_syscalls:sys_enter,raw_syscalls:sys_exit%s%s",
+		 paths[0] ? "," : "", paths);
+	status = record_with(events, argc, argv);
+	perch_probes_free(probes);
+	perch_machine_free(machine);
 	return status;
 }
 

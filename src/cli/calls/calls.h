@@ -10,6 +10,7 @@
  *	  calls_summary.c	  -s and -S
  *	  calls_print.c	  a call as a line
  *	  calls_json.c	  -j: a call as an object
+ *	calls_paths.c	probes in the kernel that have the paths of calls
  *	calls_events.c	the fields of entries and exits in the samples of an event
  *	calls_select.c	-e: which system calls
  *	calls_process.c	numbers, paths of descriptors and memory of the callers
@@ -198,6 +199,16 @@ void calls_put_interrupted(struct calls *calls, const struct calls_call *call);
 void calls_put_json(struct calls *calls, const struct calls_call *call);
 /* Puts the members of the call itself: its name, number and arguments. */
 void calls_put_json_call(struct calls *calls, const struct calls_call *call);
+
+/* ---- calls_paths.c ---- */
+
+enum { CALLS_PATHS_BYTES = 512 };
+
+/* Defines probes that have the paths of calls, if the user may, and stores the text of their
+ * events;
+ * "": there are none. perch_probes_free() removes them after the events are closed. */
+void calls_paths_define(struct perch_probes **probes, struct perch_machine *machine, char *events,
+			size_t size);
 
 /* ---- calls_events.c ---- */
 

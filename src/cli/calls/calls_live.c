@@ -57,59 +57,17 @@ static int add_conditions(struct calls *calls, const char *filter)
 	return conditions[0] ? cli_add_filter(CALLS_COMMAND, &record->events, conditions) : 0;
 }
 
-/* Stores "kprobe:getname,..." of the functions that the kernel has to read paths of programs. Which
- * there are depends on the release, and on what the compiler has inlined. */
-static void find_path_functions(char *text, size_t size)
-{
-	static const char *const names[] = { "getname", "getname_flags", "getname_uflags",
-					     "do_getname" };
-	FILE *file = fopen("/proc/kallsyms", "re");
-	char line[256], type, name[128];
-	size_t used = 0;
-
-	text[0] = '\0';
-	while (file && used < size && fgets(line, sizeof(line), file)) {
-		if (!strstr(line, "getname") || sscanf(line, "%*s %c %127s", &type, name) != 2 ||
-		    (type != 't' && type != 'T'))
-			continue;
-		for (size_t i = 0; i < CLI_NR(names); i++)
-			if (!strcmp(name, names[i]))
-				used += (size_t)snprintf(text + used, size - used, "%skprobe:%s",
-							 used ? "," : "", name);
-	}
-	if (file)
-		fclose(file);
-}
-
-/*
- * Probes the functions of the kernel that read the paths of all calls: paths are then as they were
- * in the call. Elsewhere they are read from the process. Returns 0, or a negative errno, after
- * which the list is empty.
- */
 static int add_path_probes(struct calls *calls)
 {
 	struct cli_event_list *events = &calls->record.events;
-	const size_t before = events->list.nr;
-	struct perch_error err;
-	char text[256];
-	int rc = 0;
+	char names[CALLS_PATHS_BYTES];
 
-	find_path_functions(text, sizeof(text));
-	if (!text[0] || perch_events_add(&events->list, text, events->machine, &err) < 0)
+	calls_paths_define(&calls->probes, events->machine, names, sizeof(names));
+	if (!names[0])
 		return 0;
-	events->last = before;
-	for (size_t i = before; !rc && i < events->list.nr; i++) {
-		events->list.event[i].arguments = strdup(
-			CALLS_ADDRESS_FIELD "=$arg1:x64 " CALLS_PATH_FIELD "=+0($arg1):ustring");
-		rc = events->list.event[i].arguments ? 0 : -ENOMEM;
-	}
-	if (!rc)
-		rc = perch_probes_define(&calls->probes, &events->list, events->machine, &err);
-	if (!rc)
-		return add_conditions(calls, "");
-	perch_events_clear(&events->list);
-	events->last = 0;
-	return rc;
+	return cli_add_events(CALLS_COMMAND, events, names) || add_conditions(calls, "")
+		       ? CLI_EXIT_FAILURE
+		       : 0;
 }
 
 static int add_events(struct calls *calls)
@@ -138,9 +96,8 @@ static int choose_events(struct calls *calls)
 
 	if (!status)
 		status = add_events(calls);
-	if (!status && !calls->summary_only && calls_selects_paths(calls) &&
-	    perch_machine_privileged(record->events.machine) && add_path_probes(calls))
-		status = add_events(calls);
+	if (!status && !calls->summary_only && calls_selects_paths(calls))
+		status = add_path_probes(calls);
 	if (!status && calls->cgroup)
 		status = cli_assign_cgroups(CALLS_COMMAND, &record->cgroups, calls->cgroup,
 					    record->events.list.nr);

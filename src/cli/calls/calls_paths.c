@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes in the functions of the kernel that read the paths of all calls: paths are then as they
+ * were in the call, also of programs that have ended, and in recordings.
+ */
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "calls.h"
+
+#define ARGUMENTS CALLS_ADDRESS_FIELD "=$arg1:x64 " CALLS_PATH_FIELD "=+0($arg1):ustring"
+
+/* Stores "kprobe:getname,..." of the functions that there are: it depends on the release, and on
+ * what the compiler has inlined. */
+static void find_functions(char *text, size_t size)
+{
+	static const char *const names[] = { "getname", "getname_flags", "getname_uflags",
+					     "do_getname" };
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char line[256], type, name[128];
+	size_t used = 0;
+
+	text[0] = '\0';
+	while (file && used < size && fgets(line, sizeof(line), file)) {
+		if (!strstr(line, "getname") || sscanf(line, "%*s %c %127s", &type, name) != 2 ||
+		    (type != 't' && type != 'T'))
+			continue;
+		for (size_t i = 0; i < CLI_NR(names); i++)
+			if (!strcmp(name, names[i]))
+				used += (size_t)snprintf(text + used, size - used, "%skprobe:%s",
+							 used ? "," : "", name);
+	}
+	if (file)
+		fclose(file);
+}
+
+/* Stores the tracepoints that this process has defined: "perch:p_4026531836_7_0,...". */
+static void list_definitions(struct perch_machine *machine, char *text, size_t size)
+{
+	char path[PATH_MAX];
+	const struct dirent *entry;
+	size_t used = 0;
+	DIR *directory;
+
+	if (perch_machine_tracefs(machine, path, sizeof(path) - sizeof("/events/perch"), NULL))
+		return;
+	directory = opendir(strcat(path, "/events/perch"));
+	while (directory && used < size && (entry = readdir(directory))) {
+		int pid;
+
+		if (sscanf(entry->d_name, "p_%*u_%d_", &pid) == 1 && pid == getpid())
+			used += (size_t)snprintf(text + used, size - used, "%sperch:%s",
+						 used ? "," : "", entry->d_name);
+	}
+	if (directory)
+		closedir(directory);
+	if (used >= size)
+		text[0] = '\0';
+}
+
+static bool add_arguments(const struct perch_events *events)
+{
+	for (size_t i = 0; i < events->nr; i++) {
+		events->event[i].arguments = strdup(ARGUMENTS);
+		if (!events->event[i].arguments)
+			return false;
+	}
+	return true;
+}
+
+void calls_paths_define(struct perch_probes **probes, struct perch_machine *machine, char *events,
+			size_t size)
+{
+	struct perch_events list = { 0 };
+	char text[256];
+
+	events[0] = '\0';
+	*probes = NULL;
+	if (!perch_machine_privileged(machine))
+		return;
+	find_functions(text, sizeof(text));
+	if (text[0] && perch_events_add(&list, text, machine, NULL) >= 0 && add_arguments(&list) &&
+	    !perch_probes_define(probes, &list, machine, NULL))
+		list_definitions(machine, events, size);
+	perch_events_clear(&list);
+}
