@@ -8,16 +8,21 @@
 
 #include <perch/recorder.h>
 
+#include "send.h"
 #include "source.h"
-#include "window.h"
+#include "window/window.h"
 
 /* What a profile is of, and how it is written. */
 enum agent_kind {
-	AGENT_CPU,     /* pprof: the events */
-	AGENT_OFF_CPU, /* pprof: off-CPU time */
-	AGENT_PAGE,    /* a flame graph as a page */
+	AGENT_CPU,	 /* pprof: the events */
+	AGENT_OFF_CPU,	 /* pprof: off-CPU time */
+	AGENT_PAGE,	 /* a flame graph as a page */
+	AGENT_OTLP,	 /* a request of OTLP, of all events */
+	AGENT_PYROSCOPE, /* a request of Pyroscope's Push API, of the events */
 	AGENT_NR_KINDS
 };
+
+struct agent_label_rules; /* labels/labels.h */
 
 struct agent_options {
 	struct agent_source_options source;
@@ -28,7 +33,12 @@ struct agent_options {
 	bool counters;	     /* of CPUs and cgroups, in the metrics */
 	const char *once;    /* file that one profile is written to; NULL: it goes on */
 	uint64_t once_ns;    /* the time of that profile */
+	const struct agent_label_rules *rules; /* of all samples; NULL: none */
+	struct agent_send_options send;
 	void (*note)(void *context, const char *text); /* for messages */
+	/* SIGHUP: sets rules and send anew; what they had points to must stay until the next call.
+	 * Returns false if they stay. */
+	bool (*reload)(void *context);
 	void *context;
 };
 

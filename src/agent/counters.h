@@ -6,7 +6,7 @@
 #include <perch/count.h>
 
 #include "metrics.h"
-#include "window.h"
+#include "window/window.h"
 
 /* ---- cpu_counters.c: events of CPUs, and how long tasks waited for them ---- */
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Slices of the window become a profile, by an encoder of the library. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <perch/encoder.h>
 
 #include "base/array.h"
 #include "base/hash_table.h"
 #include "base/kernel/off_cpu_event.h"
 #include "base/no_memory.h"
+#include "groups.h"
 #include "names.h"
 #include "page.h"
 #include "state.h"
@@ -37,6 +40,9 @@ struct encoding {
 	uint32_t *location, *stack, *labels;
 	struct agent_names *names;
 	uint32_t event[AGENT_MOST_EVENTS]; /* by index of an event: its index in the encoder */
+	struct agent_groups groups;
+	enum agent_kind kind;
+	uint64_t from, to;
 };
 
 /* ---- mappings ---- */
@@ -196,10 +202,18 @@ static int add_stack(struct encoding *encoding, uint32_t stack, uint32_t *number
 static int add_labels(struct encoding *encoding, uint32_t index, struct perch_error *err)
 {
 	struct agent_sample_labels from = agent_window_labels(encoding->agent->window, index);
+	const struct agent_labels *labels = &encoding->groups.labels[encoding->groups.of[index]];
 	struct perch_encoder_label label[MOST_LABELS];
 	size_t nr = 0;
 
-	if (from.cgroup)
+	/* labels of the series, which Pyroscope makes of those of a sample, too, come with it */
+	for (size_t i = 0; i < labels->nr && encoding->kind != AGENT_PYROSCOPE; i++)
+		label[nr++] = (struct perch_encoder_label){
+			.key = agent_label_key(labels, i),
+			.text = agent_label_value(labels, i),
+			.resource = true,
+		};
+	if (from.cgroup && encoding->kind != AGENT_PYROSCOPE)
 		label[nr++] = (struct perch_encoder_label){ .key = "cgroup", .text = from.cgroup };
 	if (from.comm)
 		label[nr++] = (struct perch_encoder_label){ .key = "comm", .text = from.comm };
@@ -207,8 +221,9 @@ static int add_labels(struct encoding *encoding, uint32_t index, struct perch_er
 		label[nr++] = (struct perch_encoder_label){ .key = "pid", .number = from.pid };
 	if (from.tid)
 		label[nr++] = (struct perch_encoder_label){ .key = "tid", .number = from.tid };
-	return perch_encoder_add_labels(encoding->encoder, label, nr, &encoding->labels[index],
-					err);
+	return nr ? perch_encoder_add_labels(encoding->encoder, label, nr, &encoding->labels[index],
+					     err)
+		  : 0;
 }
 
 /* ---- samples ---- */
@@ -233,9 +248,10 @@ static int add_row(struct encoding *encoding, const struct agent_row *row, struc
 }
 
 /* The events of a profile: those of the user, or that of off-CPU time. */
-static size_t choose_events(struct encoding *encoding, enum agent_kind kind,
-			    struct perch_encoder_event *chosen)
+static size_t choose_events(struct encoding *encoding, struct perch_encoder_event *chosen)
 {
+	const bool wants_off_cpu = encoding->kind == AGENT_OFF_CPU || encoding->kind == AGENT_OTLP;
+	const bool wants_cpu = encoding->kind != AGENT_OFF_CPU;
 	const struct agent *agent = encoding->agent;
 	const struct perch_file_event *events;
 	size_t nr = agent_source_events(agent->source, &events), nr_chosen = 0;
@@ -248,7 +264,7 @@ static size_t choose_events(struct encoding *encoding, enum agent_kind kind,
 			      attr->config == PERCH_COUNT_SW_TASK_CLOCK);
 
 		encoding->event[i] = AGENT_NONE;
-		if (off_cpu != (kind == AGENT_OFF_CPU) || (!off_cpu && !attr->sample_period))
+		if (!(off_cpu ? wants_off_cpu : wants_cpu && attr->sample_period))
 			continue;
 		encoding->event[i] = (uint32_t)nr_chosen;
 		chosen[nr_chosen++] = (struct perch_encoder_event){
@@ -263,16 +279,23 @@ static size_t choose_events(struct encoding *encoding, enum agent_kind kind,
 	return nr_chosen;
 }
 
-static int make_encoder(struct encoding *encoding, enum agent_kind kind, uint64_t from, uint64_t to,
-			struct perch_error *err)
+static int make_encoder(struct encoding *encoding, struct perch_error *err)
 {
+	const struct agent *agent = encoding->agent;
 	struct perch_encoder_event events[AGENT_MOST_EVENTS];
-	struct perch_encoder_options options = { .events = events };
+	char host[HOST_NAME_MAX + 1] = "";
+	const struct perch_encoder_label label = { .key = "host.name", .text = host };
+	struct perch_encoder_options options = {
+		.events = events,
+		.profile_id = agent->profile_id[encoding->kind],
+		.labels = &label,
+	};
 	struct timespec now;
 	uint64_t begin, end;
 
-	options.nr_events = choose_events(encoding, kind, events);
-	agent_window_times(encoding->agent->window, from, to, &begin, &end);
+	options.nr_events = choose_events(encoding, events);
+	options.nr_labels = !gethostname(host, sizeof(host) - 1) && *host;
+	agent_window_times(agent->window, encoding->from, encoding->to, &begin, &end);
 	clock_gettime(CLOCK_REALTIME, &now);
 	options.duration_ns = end - begin;
 	options.time_ns =
@@ -284,6 +307,7 @@ static void clear_encoding(struct encoding *encoding)
 {
 	agent_names_free(encoding->names);
 	perch_encoder_free(encoding->encoder);
+	agent_groups_clear(&encoding->groups);
 	perch__hash_clear(&encoding->modules);
 	free(encoding->module);
 	free(encoding->location);
@@ -292,39 +316,93 @@ static void clear_encoding(struct encoding *encoding)
 	free(encoding->row);
 }
 
-static int encode_rows(struct encoding *encoding, FILE *out, struct perch_error *err)
+/* Finds all that profiles of the rows have in common. */
+static int prepare_rows(struct encoding *encoding, struct perch_error *err)
 {
-	const struct agent_window *window = encoding->agent->window;
-	int rc;
+	const struct agent *agent = encoding->agent;
+	const struct agent_window *window = agent->window;
 
+	encoding->modules.seed = perch__hash_seed(encoding);
+	encoding->row = agent_window_sum(window, encoding->from, encoding->to, &encoding->nr_rows);
 	encoding->location =
 		calloc(agent_window_nr_addresses(window) + 1, sizeof(*encoding->location));
 	encoding->stack = calloc(agent_window_nr_stacks(window) + 1, sizeof(*encoding->stack));
 	encoding->labels = calloc(agent_window_nr_labels(window) + 1, sizeof(*encoding->labels));
-	if (!encoding->location || !encoding->stack || !encoding->labels || set_ranges(encoding))
+	if (!encoding->location || !encoding->stack || !encoding->labels || set_ranges(encoding) ||
+	    agent_groups_find(&encoding->groups, agent->options->rules, window, encoding->row,
+			      encoding->nr_rows))
 		return PERCH__NO_MEMORY(err, "for a profile");
-	rc = agent_names_new(&encoding->names, window, encoding->agent->source, encoding->row,
-			     encoding->nr_rows, err);
+	return agent_names_new(&encoding->names, window, agent->source, encoding->row,
+			       encoding->nr_rows, err);
+}
+
+/* Writes the profile of all rows, or of those of a group (AGENT_NONE: all). */
+static int write_rows(struct encoding *encoding, uint32_t group, FILE *out, struct perch_error *err)
+{
+	bool otlp = encoding->kind == AGENT_OTLP;
+	int rc = make_encoder(encoding, err);
+
 	for (size_t i = 0; i < encoding->nr_rows && rc >= 0; i++)
-		rc = add_row(encoding, &encoding->row[i], err);
+		if (group == AGENT_NONE || encoding->groups.of[encoding->row[i].labels] == group)
+			rc = add_row(encoding, &encoding->row[i], err);
+	/* push/push.c compresses requests */
 	return rc < 0 ? rc
-		      : perch_encoder_write(encoding->encoder, PERCH_ENCODER_PPROF,
-					    PERCH_ENCODER_GZIP, out, err);
+		      : perch_encoder_write(encoding->encoder,
+					    otlp ? PERCH_ENCODER_OTLP : PERCH_ENCODER_PPROF,
+					    otlp ? 0 : PERCH_ENCODER_GZIP, out, err);
+}
+
+/* The numbers of an encoder are not those of the next one. */
+static void reset_numbers(struct encoding *encoding)
+{
+	const struct agent_window *window = encoding->agent->window;
+
+	perch_encoder_free(encoding->encoder);
+	encoding->encoder = NULL;
+	memset(encoding->location, 0,
+	       agent_window_nr_addresses(window) * sizeof(*encoding->location));
+	memset(encoding->stack, 0, agent_window_nr_stacks(window) * sizeof(*encoding->stack));
+	memset(encoding->labels, 0, agent_window_nr_labels(window) * sizeof(*encoding->labels));
+	for (size_t i = 0; i < encoding->nr_modules; i++)
+		encoding->module[i].number = 0;
+}
+
+/* Each group is a series of its own in a request of Pyroscope. */
+static int write_groups(struct encoding *encoding, FILE *out, struct perch_error *err)
+{
+	struct agent_pprof *pprof = calloc(encoding->groups.nr, sizeof(*pprof));
+	int rc = pprof ? 0 : PERCH__NO_MEMORY(err, "for a profile");
+
+	for (size_t i = 0; i < encoding->groups.nr && rc >= 0; i++) {
+		FILE *memory = open_memstream(&pprof[i].bytes, &pprof[i].size);
+
+		rc = memory ? write_rows(encoding, (uint32_t)i, memory, err)
+			    : PERCH__NO_MEMORY(err, "for a profile");
+		if (memory && fclose(memory) && rc >= 0)
+			rc = PERCH__NO_MEMORY(err, "for a profile");
+		reset_numbers(encoding);
+	}
+	if (rc >= 0)
+		rc = agent_groups_put(&encoding->groups, pprof,
+				      encoding->agent->profile_id[AGENT_PYROSCOPE], out, err);
+	for (size_t i = 0; pprof && i < encoding->groups.nr; i++)
+		free(pprof[i].bytes);
+	free(pprof);
+	return rc;
 }
 
 int agent_encode(const struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
 		 FILE *out, struct perch_error *err)
 {
-	struct encoding encoding = { .agent = agent };
+	struct encoding encoding = { .agent = agent, .kind = kind, .from = from, .to = to };
 	int rc;
 
 	if (kind == AGENT_PAGE)
 		return agent_page(agent, from, to, out, err);
-	encoding.modules.seed = perch__hash_seed(&encoding);
-	encoding.row = agent_window_sum(agent->window, from, to, &encoding.nr_rows);
-	rc = make_encoder(&encoding, kind, from, to, err);
+	rc = prepare_rows(&encoding, err);
 	if (rc >= 0)
-		rc = encode_rows(&encoding, out, err);
+		rc = kind == AGENT_PYROSCOPE ? write_groups(&encoding, out, err)
+					     : write_rows(&encoding, AGENT_NONE, out, err);
 	clear_encoding(&encoding);
 	return rc;
 }

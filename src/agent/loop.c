@@ -5,60 +5,20 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/no_memory.h"
 #include "memory.h"
 #include "state.h"
 
-#define SLICE_NS  1000000000ull
 #define CHOICE_NS 10000000000ull /* between choices of the busiest cgroups */
 
-uint64_t agent_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-void agent_note(const struct agent *agent, const char *format, ...)
-{
-	char text[512];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	agent->options->note(agent->options->context, text);
-}
-
 /* ---- samples ---- */
-
-static void read_rings(struct agent *agent)
-{
-	struct perch_error err = { 0 };
-
-	if (agent_source_read(agent->source, &err) >= 0)
-		return;
-	agent_note(agent, "%s", err.message);
-	agent->stopped = true;
-	agent->failed_read = true;
-}
-
-uint64_t agent_cut(struct agent *agent)
-{
-	read_rings(agent);
-	agent->next_slice = agent_now() + SLICE_NS;
-	return agent_window_cut(agent->window, agent_now());
-}
 
 /* Names and files of programs that have ended stay until the recording starts anew. */
 static void renew_if_grown(struct agent *agent)
@@ -81,7 +41,7 @@ static void tick(struct agent *agent)
 	struct perch_error err;
 
 	if (agent_now() < agent->next_slice) {
-		read_rings(agent);
+		agent_read(agent);
 		return;
 	}
 	agent_cut(agent);
@@ -180,7 +140,18 @@ static void take_signals(struct agent *agent, int fd)
 	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM)
 			agent->ended = true;
+		agent->reload |= info.ssi_signo == SIGHUP;
 	}
+}
+
+/* The options are those of the command, which sets some of them anew. */
+static void reload_options(struct agent *agent)
+{
+	const struct agent_options *options = agent->options;
+
+	agent->reload = false;
+	if (options->reload && options->reload(options->context))
+		agent_send_renew(agent);
 }
 
 /* A profile that was asked for is written before the end. */
@@ -222,6 +193,9 @@ static int wait_and_work(struct agent *agent, int signals, struct perch_error *e
 		tick(agent);
 		agent_jobs_reap(agent);
 		agent_http_run(agent);
+		if (agent->reload)
+			reload_options(agent);
+		agent_send_run(agent);
 		check_once(agent, false);
 		if (agent->ended)
 			end_or_finish(agent);
@@ -261,8 +235,11 @@ static int open_and_run(struct agent *agent, struct perch_error *err)
 	agent->started = agent_now();
 	if (!rc) {
 		agent_cut(agent);
-		rc = wait_and_work(agent, signals, err);
+		rc = agent_send_open(agent, err);
 	}
+	if (!rc)
+		rc = wait_and_work(agent, signals, err);
+	agent_send_close(agent);
 	agent_jobs_end(agent);
 	agent_http_close(agent);
 	agent_source_close(agent->source);

@@ -82,7 +82,8 @@ static double seconds_of(const struct timeval *time)
 
 static void put_agent(struct agent_metrics *metrics, const struct agent *agent)
 {
-	static const char *const kinds[AGENT_NR_KINDS] = { "cpu", "off_cpu", "page" };
+	static const char *const kinds[AGENT_NR_KINDS] = { "cpu", "off_cpu", "page", "otlp",
+							   "pyroscope" };
 	struct rusage usage;
 
 	agent_metric_gauge(metrics, "perch_build_info", "The version, as a label.");
@@ -118,6 +119,7 @@ char *agent_metrics(const struct agent *agent, bool open_metrics, size_t *size)
 	put_samples(&metrics, agent);
 	put_source(&metrics, agent);
 	put_window(&metrics, agent);
+	agent_send_put(agent, &metrics);
 	if (agent->cgroups)
 		agent_cgroups_put(agent->cgroups, agent->options->source.off_cpu, &metrics);
 	if (agent->counters)

@@ -6,7 +6,7 @@
 #include <perch/recorder.h>
 
 #include "counters.h"
-#include "window.h"
+#include "window/window.h"
 
 #define AGENT_MOST_EVENTS 16 /* of a source */
 

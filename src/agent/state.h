@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "agent.h"
+#include "push/spool.h"
 
 struct agent_http;
 struct agent_job;
@@ -18,6 +19,8 @@ struct agent {
 	struct agent_window *window;
 	struct agent_source *source;
 	struct agent_http *http;
+	struct agent_send *send;			      /* NULL: nothing is sent */
+	uint8_t profile_id[AGENT_NR_KINDS][AGENT_PROFILE_ID]; /* of the last profile that is sent */
 	struct agent_source_options source_options;
 	struct agent_cpu_counters *counters; /* NULL: none */
 	struct agent_cgroups *cgroups;	     /* NULL: none */
@@ -31,15 +34,20 @@ struct agent {
 	uint64_t next_slice;		   /* ns: when the open one ends */
 	uint64_t first_memory;		   /* of this process after the start, in bytes */
 	bool ended;			   /* a signal came */
+	bool reload;			   /* SIGHUP came */
 	bool stopped;
 	bool failed_read;
 	bool once_started;
 	int once_rc;
 };
 
+/* ---- state.c ---- */
+
 uint64_t agent_now(void); /* ns of CLOCK_MONOTONIC, as the samples */
 void agent_note(const struct agent *agent, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Moves what the rings have into the window. A failure ends the agent. */
+void agent_read(struct agent *agent);
 /* Moves what the rings have into the window, ends the slice, and returns the number of the next
  * one. A failure ends the agent. */
 uint64_t agent_cut(struct agent *agent);

@@ -204,6 +204,7 @@ static void sends_window(void **state)
 	assert_memory_equal(request->head, "POST /v1development/profiles HTTP/1.1\r\n", 39);
 	assert_true(has_header(request, "Content-Type: application/x-protobuf"));
 	assert_true(has_header(request, "X-Scope-OrgID: team"));
+	assert_true(has_header(request, "otlp-profiles-development-version: 1"));
 	assert_true(has_header(request, "User-Agent: perch-agent/1"));
 	assert_null(strcasestr(request->head, "Expect:"));
 	assert_string_equal(text_of(request), "first");
@@ -540,18 +541,21 @@ static void reads_partial_success(void **state)
 	static const struct http_answer answers[] = {
 		{ .code = 200, .body = body, .size = sizeof(body) - 1 },
 		{ .code = 200, .body = "\xff\xff", .size = 2 },
+		/* the Collector's way to say that it has all */
+		{ .code = 200, .body = "\x0a\0", .size = 2 },
 	};
 	struct fixture *fixture = *state;
-	struct http_server *server = http_server_start(answers, 2);
+	struct http_server *server = http_server_start(answers, 3);
 	struct agent_push *push;
 
 	set_target(fixture, "otlp+http://127.0.0.1:%u/", http_server_port(server));
 	push = open_push(fixture);
 	add(push, AGENT_PUSH_OTLP, "1");
 	add(push, AGENT_PUSH_OTLP, "2");
-	http_server_wait(server, 2);
+	add(push, AGENT_PUSH_OTLP, "3");
+	http_server_wait(server, 3);
 	wait_until(fixture, push, is_empty);
-	assert_int_equal(fixture->stats.target[0].windows, 2);
+	assert_int_equal(fixture->stats.target[0].windows, 3);
 	assert_int_equal(fixture->stats.target[0].rejected, 3);
 	agent_push_close(push, 0);
 	http_server_stop(server);

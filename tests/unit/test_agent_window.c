@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/window.h"
+#include "agent/window/window.h"
 #include "base/nr.h"
 
 #define S  1000000000ull

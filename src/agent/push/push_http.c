@@ -216,7 +216,10 @@ static bool add_header(struct push_request *request, const char *text)
 static bool add_headers(struct push_request *request)
 {
 	static const char *const of_kind[][2] = {
-		[AGENT_PUSH_OTLP] = { "Content-Type: application/x-protobuf" },
+		/* the second: the numbers of fields are those of 1.10; a Collector since 0.163
+		 * refuses others before it would misread them */
+		[AGENT_PUSH_OTLP] = { "Content-Type: application/x-protobuf",
+				      "otlp-profiles-development-version: 1" },
 		[AGENT_PUSH_PYROSCOPE] = { "Content-Type: application/proto",
 					   "Connect-Protocol-Version: 1" },
 	};

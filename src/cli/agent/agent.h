@@ -3,17 +3,26 @@
  * perch agent. A file calls only files below its own:
  *
  *	agent.c		runs it
- *	agent_options.c	the command line
+ *	agent_options.c	the command line, and the file of options
+ *	agent_push.c	options about what it sends
  */
 #ifndef PERCH_CLI_AGENT_H
 #define PERCH_CLI_AGENT_H
 
 #include "agent/agent.h"
+#include "agent_push.h"
+#include "config_file.h"
 #include "event_options.h"
 #include "options.h"
 #include "program/target.h"
 
 #define AGENT_COMMAND "agent"
+
+/* Options that SIGHUP replaces, and the words that they point to. */
+struct agent_sent {
+	struct agent_push_command push;
+	struct cli_config_arguments arguments;
+};
 
 struct agent_command {
 	struct agent_options options;
@@ -22,6 +31,13 @@ struct agent_command {
 	struct perch_machine *machine;
 	const char *token_file;
 	char *token;
+	const char *config;		       /* file of options; NULL: none */
+	struct cli_config_arguments arguments; /* of the file */
+	struct agent_push_command push;
+	/* what is sent now, and was before SIGHUP: that is in use until the reload is done */
+	struct agent_sent *sent, *sent_before;
+	int argc;
+	char **argv;
 	uint64_t off_cpu_ns, once_ns, history_ns;
 	uint64_t memory; /* MB */
 };

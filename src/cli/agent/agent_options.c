@@ -19,18 +19,6 @@
 #define DEFAULT_MEMORY	24 /* MB */
 #define NS		1000000000ull
 
-static int set_duration(const struct cli_given *given)
-{
-	uint64_t *ns = given->state;
-
-	*ns = 0;
-	if (given->negated || (cli_parse_duration(given->text, ns) && *ns))
-		return 0;
-	cli_usage_error(given->command, "--%s %s: use a time such as 500ms or 30s",
-			given->option->name, given->text);
-	return -EINVAL;
-}
-
 static int set_off_cpu(const struct cli_given *given)
 {
 	struct agent_command *command = given->state;
@@ -65,14 +53,17 @@ static const struct cli_option options[] = {
 		.help = "requests must have the secret in FILE"),
 	CLI_ROW(.name = "no-counters", .inverted = true, SETS(options.counters),
 		.help = "metrics without counts of CPUs and cgroups"),
-	CLI_ROW(.name = "history", .argument = "TIME", .at = AT(history_ns), .set = set_duration,
-		.help = "how long samples are kept (300s)"),
+	CLI_ROW(.name = "history", .argument = "TIME", .at = AT(history_ns),
+		.set = agent_set_duration, .help = "how long samples are kept (300s)"),
 	CLI_ROW(.name = "memory", .argument = "MB", SETS(memory),
 		.help = "most memory of samples that are kept (24)"),
-	CLI_ROW(.name = "once", .argument = "TIME", .at = AT(once_ns), .set = set_duration,
+	CLI_ROW(.name = "once", .argument = "TIME", .at = AT(once_ns), .set = agent_set_duration,
 		.help = "write one profile of TIME to -o, and end"),
 	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(options.once),
 		.help = "the file of --once (profile.pb.gz)"),
+	CLI_ROW(.table = agent_push_options, .at = AT(push)),
+	CLI_ROW(.name = "config", .argument = "FILE", SETS(config),
+		.help = "lines NAME = VALUE with options; SIGHUP reads it again"),
 	{ 0 },
 };
 
@@ -144,9 +135,12 @@ static int check_agent(struct agent_command *command)
 		return cli_usage_error(AGENT_COMMAND, "-o is the file of --once TIME");
 	if (command->once_ns && !agent->once)
 		agent->once = "profile.pb.gz";
-	if (!agent->once && !agent->listen)
+	if (!agent->once && !agent->listen && !command->push.nr)
 		return cli_usage_error(AGENT_COMMAND, "who gets the profiles? Use --listen "
-						      "127.0.0.1:7099, or --once 30s -o FILE");
+						      "127.0.0.1:7099, --push URL, or "
+						      "--once 30s -o FILE");
+	if (agent->once && command->push.nr)
+		return cli_usage_error(AGENT_COMMAND, "--once writes a file, and sends nothing");
 	agent->once_ns = command->once_ns;
 	agent->seconds = command->history_ns / NS;
 	agent->window_bytes = (size_t)command->memory << 20;
@@ -154,10 +148,13 @@ static int check_agent(struct agent_command *command)
 		agent->seconds = agent->once_ns / NS + 2;
 	if (command->token_file && read_token(command))
 		return CLI_EXIT_USAGE;
-	return check_numbers(command);
+	if (check_numbers(command))
+		return CLI_EXIT_USAGE;
+	return agent_push_check(&command->push, agent);
 }
 
-int agent_parse(struct agent_command *command, int argc, char **argv)
+/* Parses a command line into an empty command. */
+static int parse_words(struct agent_command *command, int argc, char **argv)
 {
 	int next;
 
@@ -166,14 +163,53 @@ int agent_parse(struct agent_command *command, int argc, char **argv)
 	command->history_ns = DEFAULT_HISTORY * NS;
 	command->memory = DEFAULT_MEMORY;
 	command->options.counters = true;
+	agent_push_set_defaults(&command->push);
 	next = cli_options_parse(&cli_agent_usage, command, argc, argv);
-	if (next < argc)
-		return cli_usage_error(AGENT_COMMAND, "'%s' is not an option", argv[next]);
-	return check_agent(command);
+	return next < argc ? cli_usage_error(AGENT_COMMAND, "'%s' is not an option", argv[next])
+			   : 0;
+}
+
+/* Parses the file and the command line, which comes after it: single values are its own. */
+static int parse_with_file(struct agent_command *command, int argc, char **argv)
+{
+	const char *path = command->config;
+	struct cli_config_arguments arguments;
+	int status = cli_config_arguments_read(&arguments, path, AGENT_COMMAND);
+	size_t nr = (size_t)argc + arguments.nr;
+	char **words;
+
+	if (status)
+		return status;
+	agent_push_clear(&command->push);
+	*command = (struct agent_command){ .arguments = arguments };
+	words = calloc(nr + 1, sizeof(*words));
+	if (!words)
+		return cli_no_memory(AGENT_COMMAND);
+	words[0] = argv[0];
+	for (size_t i = 0; i < arguments.nr; i++)
+		words[1 + i] = arguments.word[i];
+	for (int i = 1; i < argc; i++)
+		words[arguments.nr + (size_t)i] = argv[i];
+	status = parse_words(command, (int)nr, words);
+	free(words);
+	return status;
+}
+
+int agent_parse(struct agent_command *command, int argc, char **argv)
+{
+	int status = parse_words(command, argc, argv);
+
+	if (!status && command->config)
+		status = parse_with_file(command, argc, argv);
+	command->argc = argc;
+	command->argv = argv;
+	return status ? status : check_agent(command);
 }
 
 void agent_clear_options(struct agent_command *command)
 {
 	perch_targets_clear(&command->targets);
+	agent_push_clear(&command->push);
+	cli_config_arguments_clear(&command->arguments);
 	free(command->token);
 }

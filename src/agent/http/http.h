@@ -5,7 +5,7 @@
 
 #include <microhttpd.h>
 
-#include "state.h"
+#include "agent/state.h"
 
 /* ---- http_library.c: libmicrohttpd, which is loaded when the agent listens ---- */
 

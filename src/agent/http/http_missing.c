@@ -2,7 +2,7 @@
 /* The server of a build without libmicrohttpd. */
 #include <errno.h>
 
-#include "state.h"
+#include "agent/state.h"
 
 int agent_http_open(struct agent *agent, struct perch_error *err)
 {

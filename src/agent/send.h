@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Windows of the agent for the targets of --push: from time to time the samples since the last one
+ * become a body, in a process of its own, and go to push/push.h.
+ */
+#ifndef PERCH_AGENT_SEND_H
+#define PERCH_AGENT_SEND_H
+
+#include <stdint.h>
+#include <perch/error.h>
+
+struct agent;
+struct agent_metrics;
+struct agent_push_target;
+
+struct agent_send_options {
+	const struct agent_push_target *target;
+	size_t nr; /* 0: nothing is sent */
+	const char *spool;
+	uint64_t spool_bytes, spool_age; /* age: ns */
+	uint64_t interval;		 /* ns between two windows */
+};
+
+/* Starts with the options of the agent. Returns 0 or a negative errno. */
+int agent_send_open(struct agent *agent, struct perch_error *err);
+/* Makes a window if it is time. */
+void agent_send_run(struct agent *agent);
+/* Makes the last window, and ends. */
+void agent_send_close(struct agent *agent);
+/* Starts anew with other options of the agent; windows go on. A failure is noted. */
+void agent_send_renew(struct agent *agent);
+/* Writes counters of all targets. */
+void agent_send_put(const struct agent *agent, struct agent_metrics *metrics);
+
+#endif

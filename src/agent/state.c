@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What all parts of the agent do with it. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "state.h"
+
+#define SLICE_NS 1000000000ull
+
+uint64_t agent_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void agent_note(const struct agent *agent, const char *format, ...)
+{
+	char text[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	agent->options->note(agent->options->context, text);
+}
+
+void agent_read(struct agent *agent)
+{
+	struct perch_error err = { 0 };
+
+	if (agent_source_read(agent->source, &err) >= 0)
+		return;
+	agent_note(agent, "%s", err.message);
+	agent->stopped = true;
+	agent->failed_read = true;
+}
+
+uint64_t agent_cut(struct agent *agent)
+{
+	agent_read(agent);
+	agent->next_slice = agent_now() + SLICE_NS;
+	return agent_window_cut(agent->window, agent_now());
+}

@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch agent --push: all samples arrive, each once, through outages, refusals, SIGKILL and new options."""
+import gzip
+import http.server
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import cases
+import otlp_format
+from cases import check, limit
+from pprof_format import Profile, fields
+
+PERCH = os.environ.get("PERCH", "build/perch")
+HEAD = 32   # bytes of a file of the spool before the body
+PROGRAM = """
+__attribute__((noinline)) unsigned hot(unsigned n)
+{
+	for (volatile unsigned i = 0; i < 1000000; i++)
+		n += i;
+	return n;
+}
+
+int main(void)
+{
+	unsigned n = 0;
+	for (;;)
+		n = hot(n);
+}
+"""
+
+
+def now():
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+def skip(what, why):
+    print(f"ok - {what} # skip {why}", flush=True)
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def wait_until(condition, what):
+    end = now() + limit(60)
+    while not condition():
+        if now() > end:
+            check(False, what)
+            return False
+        time.sleep(0.05)
+    return True
+
+
+class Receiver:
+    """A server for windows. answers: (code, headers) of the first requests; the others get 200."""
+
+    def __init__(self, port=0, answers=(), context=None):
+        self.windows, answers = [], list(answers)
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                started = now()
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                code, headers = answers.pop(0) if answers else (200, {})
+                receiver.windows.append((started, code, self.path, dict(self.headers), body))
+                self.send_response(code)
+                for name, value in {"Content-Length": "0", **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.port = self.server.server_address[1]
+        if context:
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
+        self.thread.start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    def taken(self):
+        """The windows that were taken, as requests of OTLP."""
+        return [request_of(headers, body) for _, code, _, headers, body in list(self.windows) if code == 200 and body]
+
+
+def request_of(headers, body):
+    return otlp_format.read(gzip.decompress(body) if headers.get("Content-Encoding") == "gzip" else body)
+
+
+class Agent:
+    def __init__(self, *options):
+        self.port = free_port()
+        self.process = subprocess.Popen([PERCH, "agent", "--listen", f"127.0.0.1:{self.port}", "--no-counters", *options],
+                                        stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: self.process.poll() is not None or self.metric("perch_uptime_seconds"), "the agent starts")
+
+    def metric(self, name):
+        """The sum of the values of a metric."""
+        with socket.socket() as client:
+            client.settimeout(limit(20))
+            try:
+                client.connect(("127.0.0.1", self.port))
+                client.sendall(b"GET /metrics HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+                text = b"".join(iter(lambda: client.recv(65536), b"")).decode()
+            except OSError:
+                return 0
+        return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith((name + "{", name + " ")))
+
+    def end(self, number=signal.SIGTERM):
+        """The status and what it wrote to stderr."""
+        self.process.send_signal(number)
+        try:
+            _, errors = self.process.communicate(timeout=limit(30))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            _, errors = self.process.communicate()
+        return self.process.returncode, errors
+
+
+def spooled(directory):
+    """The windows that wait in the spool."""
+    found = []
+    for name in os.listdir(directory):
+        with open(os.path.join(directory, name), "rb") as file:
+            found.append(otlp_format.read(gzip.decompress(file.read()[HEAD:])))
+    return found
+
+
+def samples_of(requests):
+    return sum(sum(sample["values"]) for request in requests for _, profile in otlp_format.profiles(request) for sample in profile["samples"])
+
+
+def ids_of(requests):
+    return [profile["profile_id"] for request in requests for _, profile in otlp_format.profiles(request)]
+
+
+def check_windows(options, work):
+    """What is sent is what was sampled, and engines can read it."""
+    receiver, spool = Receiver(), os.path.join(work, "spool")
+    agent = Agent(*options, "--push", f"http://127.0.0.1:{receiver.port}", "--push", f"pyroscope+http://127.0.0.1:{receiver.port}",
+                  "--push-interval", "1s", "--spool", spool, "--label", "cluster=test", "--label", "x=1", "--label", "^ => x=")
+    wait_until(lambda: len(receiver.windows) > 5, "windows come")
+    wait_until(lambda: agent.metric("perch_push_windows_total") > 5, "windows are counted")
+    sampled = agent.metric("perch_samples_total")
+    status, errors = agent.end()
+    check(status == 0 and not [line for line in errors.splitlines() if "in the spool" not in line], "SIGTERM ends it", errors)
+    receiver.stop()
+    requests = [request_of(headers, body) for _, _, path, headers, body in receiver.windows if path == "/v1development/profiles"]
+    check(not [fault for request in requests for fault in otlp_format.faults(request)], "OTLP as its .proto files demand",
+          [str(otlp_format.faults(request)) for request in requests])
+    left = [] if not os.listdir(spool) else [path for path in os.listdir(spool)]
+    check(len(left) <= 2, "at most the last windows wait", left)
+    names = {name for request in requests for _, profile in otlp_format.profiles(request) for sample in profile["samples"]
+             for name in otlp_format.stack_of(request, sample)}
+    check("hot" in names, "the function is named", sorted(names)[:20])
+    attributes = [found for request in requests for found, _ in otlp_format.profiles(request)]
+    check(attributes and all(found.get("cluster") == "test" and found.get("host.name") == socket.gethostname() and "x" not in found
+                             for found in attributes), "labels of rules, and the host", attributes[:3])
+    check_pyroscope([(headers, body) for _, _, path, headers, body in receiver.windows if "PusherService" in path])
+    return sampled
+
+
+def check_pyroscope(requests):
+    """Series of Pyroscope's push.proto: labels, and a profile of pprof."""
+    found = []
+    for _, body in requests:
+        for _, series in fields(body):
+            parts = list(fields(series))
+            labels = {}
+            for number, value in parts:
+                if number == 1:
+                    pair = dict(fields(value))
+                    labels[pair[1].decode()] = pair.get(2, b"").decode()
+            sample = dict(fields(next(value for number, value in parts if number == 2)))
+            found.append((labels, Profile(sample[1]), sample[2]))
+    check(found and all(labels["__name__"] == "process_cpu" and labels["service_name"] and labels["cluster"] == "test"
+                        for labels, _, _ in found), "series of Pyroscope have the labels that it needs", [str(labels) for labels, _, _ in found][:3])
+    check(sum(profile.total("hot") for _, profile, _ in found) > 0, "profiles of Pyroscope have the function")
+    check(all(profile.types[:2] == [("samples", "count"), ("cpu", "nanoseconds")] for _, profile, _ in found), "types as Pyroscope knows them")
+    check(len({number for _, _, number in found}) == len(found), "each profile has an id")
+    check(all(headers["Content-Type"] == "application/proto" for headers, _ in requests), "the content is that of the Connect protocol")
+
+
+def check_outage(options, work):
+    """Nothing is lost while there is no server, nor by SIGKILL but the window that was not made yet; and nothing comes twice."""
+    spool = os.path.join(work, "outage")
+    first, port = Receiver(), 0
+    port = first.port
+    words = [*options, "--push", f"http://127.0.0.1:{port}", "--push-interval", "1s", "--spool", spool]
+    agent = Agent(*words)
+    wait_until(lambda: len(first.taken()) >= 2, "windows come before the outage")
+    first.stop()
+    wait_until(lambda: agent.metric("perch_spool_windows") >= 3, "windows wait")
+    check(agent.metric("perch_spool_bytes") > 0 and agent.metric("perch_spool_oldest_seconds") > 0 and agent.metric("perch_push_failing") == 1,
+          "metrics of an outage")
+    second = Receiver(port)
+    wait_until(lambda: agent.metric("perch_spool_windows") <= 1, "windows come after the outage")
+    second.stop()
+    wait_until(lambda: agent.metric("perch_spool_windows") >= 2, "windows wait again")
+    sampled = agent.metric("perch_samples_total")
+    check(agent.metric("perch_push_dropped_windows_total") == 0 and agent.metric("perch_push_dropped_bytes_total") == 0, "nothing was dropped")
+    check(agent.metric("perch_lost_records_total") == 0, "rings were read")
+    agent.end()
+    received = first.taken() + second.taken()
+    check(samples_of(received) + samples_of(spooled(spool)) >= sampled, "all samples arrived or wait",
+          [str(samples_of(received)), str(samples_of(spooled(spool))), str(sampled)])
+    check(os.stat(spool).st_mode & 0o777 == 0o700, "nobody else reads the spool")
+
+    agent = Agent(*words)
+    wait_until(lambda: agent.metric("perch_spool_windows") >= 5, "windows of two agents wait")
+    agent.end(signal.SIGKILL)
+    waiting = ids_of(spooled(spool))
+    third = Receiver(port)
+    agent = Agent(*words)
+    wait_until(lambda: set(waiting) <= set(ids_of(third.taken())), "windows come after SIGKILL")
+    status, errors = agent.end()
+    third.stop()
+    check("windows of an earlier agent" in errors and status == 0, "it says what it took over", errors)
+    ids = ids_of(received + third.taken())
+    check(len(ids) == len(set(ids)), "no window came twice", [str(len(ids)), str(len(set(ids)))])
+    begins = [profile["time_unix_nano"] for request in third.taken()[:len(waiting)] for _, profile in otlp_format.profiles(request)]
+    check(begins == sorted(begins), "the oldest came first", begins)
+
+
+def check_pressure(options):
+    """The time that a server wants is waited for, and what it refuses is not repeated."""
+    receiver = Receiver(answers=[(429, {"Retry-After": "5"}), (503, {}), (400, {})])
+    agent = Agent(*options, "--push", f"http://127.0.0.1:{receiver.port}", "--push-interval", "1s")
+    wait_until(lambda: len(receiver.windows) >= 5, "requests come")
+    check(agent.metric("perch_lost_records_total") == 0, "rings were read meanwhile")
+    check(agent.metric("perch_push_dropped_windows_total") == 1, "the refused window is counted")
+    agent.end()
+    receiver.stop()
+    windows = receiver.windows
+    check(windows[1][0] - windows[0][0] >= 5, "Retry-After: 5", windows[1][0] - windows[0][0])
+    check(windows[0][4] == windows[1][4] == windows[2][4], "the same window is sent again")
+    check(windows[3][4] != windows[2][4] and all(later[4] != windows[2][4] for later in windows[3:]), "a refused one is not")
+
+
+def check_reload(options, work):
+    """SIGHUP reads the file again; a wrong file changes nothing."""
+    receiver, path = Receiver(), os.path.join(work, "agent.conf")
+
+    def write(*lines):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join([f"push = http://127.0.0.1:{receiver.port}", "push-interval = 1s", *lines, ""]))
+
+    def last_labels():
+        taken = receiver.taken()
+        return next((attributes for attributes, _ in otlp_format.profiles(taken[-1])), {}) if taken else {}
+
+    write("label = a=1")
+    agent = Agent(*options, "--config", path, "--label", "b=1")
+    wait_until(lambda: last_labels().get("a") == "1" and last_labels().get("b") == "1", "labels of the file and of the command line")
+    write("label = a=2")
+    agent.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: last_labels().get("a") == "2", "labels of the new file")
+    write("label = a=3", "nonsense = 4")
+    agent.process.send_signal(signal.SIGHUP)
+    count = len(receiver.windows)
+    wait_until(lambda: len(receiver.windows) >= count + 3, "windows come after a wrong file")
+    check(last_labels().get("a") == "2", "a wrong file changes nothing", str(last_labels()))
+    status, errors = agent.end()
+    receiver.stop()
+    check(status == 0 and "is read again" in errors and "nonsense" in errors and "the options stay" in errors, "it says what it did", errors)
+
+
+def check_tls(options, work):
+    """A certificate is verified, and a token is sent."""
+    key, certificate, token = (os.path.join(work, name) for name in ("key.pem", "ca.pem", "token"))
+    made = shutil.which("openssl") and subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+    if not made:
+        skip("TLS", "openssl makes no certificate")
+        return
+    with open(token, "w", encoding="utf-8") as file:
+        file.write("a secret\n")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    receiver = Receiver(context=context)
+    agent = Agent(*options, "--push", f"https://127.0.0.1:{receiver.port},ca-file={certificate},token-file={token}", "--push",
+                  f"https://127.0.0.1:{receiver.port}/other,token-file={token}", "--push-interval", "1s")
+    wait_until(lambda: receiver.taken() and agent.metric("perch_push_failing") == 1, "a window comes by TLS")
+    status, errors = agent.end()
+    receiver.stop()
+    check({path for _, _, path, _, _ in receiver.windows} == {"/v1development/profiles"}, "a certificate of nobody is refused", errors)
+    check(all(headers.get("Authorization") == "Bearer a secret" for _, _, _, headers, _ in receiver.windows), "the token is sent")
+    check(status == 0 and "certificate" in errors and "a secret" not in errors, "the reason is said, the secret is not", errors)
+
+
+def check_words():
+    """Wrong options are refused."""
+    for words, reason in ((["--push", "ftp://a"], "http://"), (["--push", "http://u:p@a"], "file"), (["--push", "http://a", "--spool-size", "0"], "spool-size"),
+                          (["--spool", "/tmp/x", "--listen", "127.0.0.1:1"], "--push"), (["--push", "http://a", "--push-interval", "10ms"], "1s"),
+                          (["--push", "http://a", "--label", "( => a=b"], "label"), (["--config", "/nonexistent"], "No such file"),
+                          (["--once", "1s", "--push", "http://a"], "--once")):
+        done = subprocess.run([PERCH, "agent", *words], capture_output=True, text=True, check=False, timeout=limit(20))
+        check(done.returncode in (1, 2) and reason in done.stderr, "refused: " + " ".join(words), done)
+
+
+def why_not(options):
+    """Why there can be no agent, or ""."""
+    done = subprocess.run([PERCH, "agent", *options, "--once", "100ms", "-o", "/dev/null"], capture_output=True, text=True, check=False,
+                          timeout=limit(60))
+    if done.returncode:
+        return done.stderr.splitlines()[0]
+    for words, library in ((["--push", "http://127.0.0.1:1"], "libcurl"), (["--listen", "127.0.0.1:0"], "libmicrohttpd")):
+        with subprocess.Popen([PERCH, "agent", *options, *words], stderr=subprocess.PIPE, text=True) as process:
+            try:
+                errors = process.communicate(timeout=1)[1]
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                errors = process.communicate()[1]
+        if library in errors:
+            return errors.splitlines()[0]
+    return ""
+
+
+def main():
+    check_words()
+    with tempfile.TemporaryDirectory() as work:
+        source, program = os.path.join(work, "hot.c"), os.path.join(work, "hot")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        if not shutil.which("cc") or subprocess.run(["cc", "-g", "-fno-omit-frame-pointer", "-o", program, source], check=False).returncode:
+            skip("perch agent --push", "no compiler")
+            return
+        with subprocess.Popen([program]) as hot:
+            try:
+                options = ["-p", str(hot.pid)]
+                reason = why_not(options)
+                if reason:
+                    skip("perch agent --push", reason)
+                    return
+                check_windows(options, work)
+                check_outage(options, work)
+                check_pressure(options)
+                check_reload(options, work)
+                check_tls(options, work)
+            finally:
+                hot.kill()
+
+
+main()
+sys.exit(cases.failed)
