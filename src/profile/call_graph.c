@@ -7,18 +7,19 @@
 #include "internal.h"
 
 /* A node of the folded tree, and the part of the row's period that passes through it. */
-struct item {
+struct perch__graph_item {
 	struct node_id node;
-	uint32_t function; /* of its frame, see function_at() */
-	bool inner;	   /* the row's function called the function with the sample */
+	uint32_t function : 31; /* of its frame, see function_at() */
+	uint32_t inner : 1;	/* the row's function called the function with the sample */
 	/* in caller order: those of the row's own nodes that are at the node and below, in
 	 * row_nodes.hit */
 	uint32_t first_hit, end_hit;
 	uint64_t weight, samples;
 };
 
+/* A stack: the items of a level are above those of the levels before. */
 struct items {
-	struct item *item;
+	struct perch__graph_item *item;
 	size_t nr, capacity;
 };
 
@@ -26,9 +27,8 @@ struct items {
 struct graph_group {
 	struct frame_id frame; /* of the first item */
 	uint32_t function;
-	size_t nr_items;
+	size_t first, nr; /* of the items; first: after the level is grouped */
 	uint64_t weight, samples;
-	struct items items;
 };
 
 struct builder {
@@ -37,6 +37,7 @@ struct builder {
 	uint64_t least;
 	struct row_begin row, next_row; /* in profile->row_nodes */
 	uint32_t *group_of;		/* by frame: group number + 1, while one level is grouped */
+	struct items items;
 	struct perch_call_graph *tree;
 	size_t capacity;
 };
@@ -53,7 +54,7 @@ static uint32_t function_at(const struct builder *builder, struct node_id node)
 		       : frame.nr;
 }
 
-static int add_item(struct items *items, struct item item)
+static int add_item(struct items *items, struct perch__graph_item item)
 {
 	if (!item.weight)
 		return 0;
@@ -67,7 +68,7 @@ static int add_item(struct items *items, struct item item)
 static void reverse_items(struct items *items, size_t from)
 {
 	for (size_t to = items->nr; from + 1 < to; from++) {
-		struct item item = items->item[from];
+		struct perch__graph_item item = items->item[from];
 
 		items->item[from] = items->item[--to];
 		items->item[to] = item;
@@ -92,12 +93,12 @@ static uint32_t hits_before(const struct builder *builder, uint32_t low, uint32_
 }
 
 /* The item of a node for the row's own samples. Its hits are from `low` to `high`. */
-static struct item own_item(const struct builder *builder, struct node_id node, uint32_t low,
-			    uint32_t high)
+static struct perch__graph_item own_item(const struct builder *builder, struct node_id node,
+					 uint32_t low, uint32_t high)
 {
 	const struct row_nodes *nodes = &builder->profile->row_nodes;
 
-	return (struct item){
+	return (struct perch__graph_item){
 		.node = node,
 		.function = function_at(builder, node),
 		.first_hit = low,
@@ -108,12 +109,12 @@ static struct item own_item(const struct builder *builder, struct node_id node, 
 }
 
 /* The item of a node for samples of functions that the row's function called. */
-static struct item inner_item(const struct builder *builder, struct node_id node, uint32_t low,
-			      uint32_t high)
+static struct perch__graph_item inner_item(const struct builder *builder, struct node_id node,
+					   uint32_t low, uint32_t high)
 {
 	const struct perch_profile *profile = builder->profile;
 	const struct forest *forest = &profile->forest;
-	struct item item = own_item(builder, node, low, high);
+	struct perch__graph_item item = own_item(builder, node, low, high);
 
 	item.inner = true;
 	item.weight = perch__forest_total(forest, forest->period, node) - item.weight;
@@ -125,102 +126,114 @@ static struct item inner_item(const struct builder *builder, struct node_id node
 
 /* Adds the items of the next level. The part of the period that ends at this item is added to the
  * node `call`. */
-static int descend(const struct builder *builder, const struct item *item, struct items *next,
+static int descend(struct builder *builder, struct perch__graph_item item,
 		   struct perch_call_graph_node *call)
 {
-	const struct forest_node *nodes = builder->profile->forest.node;
-	const struct forest_node *node = &nodes[item->node.nr];
-	uint64_t left = item->weight, left_samples = item->samples;
-	uint32_t low = item->first_hit;
-	size_t from = next->nr;
+	const struct forest *forest = &builder->profile->forest;
+	struct above above = forest->above[item.node.nr];
+	uint32_t low = item.first_hit;
+	size_t from = builder->items.nr;
 	int rc = 0;
 
-	if (builder->order == PERCH_CALL_GRAPH_CALLEE && !perch__is_root(node->above)) {
-		struct node_id parent = { node->above.nr };
-
-		return add_item(next, (struct item){ .node = parent,
-						     .function = function_at(builder, parent),
-						     .weight = left,
-						     .samples = left_samples });
+	if (builder->order == PERCH_CALL_GRAPH_CALLEE && !perch__is_root(above)) {
+		item.node.nr = above.nr;
+		item.function = function_at(builder, item.node);
+		return add_item(&builder->items, item);
 	}
 	if (builder->order == PERCH_CALL_GRAPH_CALLEE) {
-		call->self += left;
-		call->self_samples += left_samples;
+		call->self += item.weight;
+		call->self_samples += item.samples;
 		return 0;
 	}
 	/* the hits of the node itself */
-	low = hits_before(builder, low, item->end_hit, item->node.nr + 1);
-	for (struct node_id child = { item->node.nr + 1 }; child.nr < node->end && !rc;
-	     child.nr = nodes[child.nr].end) {
-		uint32_t high = hits_before(builder, low, item->end_hit, nodes[child.nr].end);
-		struct item below = item->inner ? inner_item(builder, child, low, high)
-						: own_item(builder, child, low, high);
+	low = hits_before(builder, low, item.end_hit, item.node.nr + 1);
+	for (struct node_id child = { item.node.nr + 1 };
+	     child.nr < forest->node[item.node.nr].end && !rc;
+	     child.nr = forest->node[child.nr].end) {
+		uint32_t high = hits_before(builder, low, item.end_hit, forest->node[child.nr].end);
+		struct perch__graph_item below = item.inner ? inner_item(builder, child, low, high)
+							    : own_item(builder, child, low, high);
 
 		low = high;
-		left -= below.weight;
-		left_samples -= below.samples;
-		rc = add_item(next, below);
+		item.weight -= below.weight;
+		item.samples -= below.samples;
+		rc = add_item(&builder->items, below);
 	}
-	reverse_items(next, from);
-	call->self += left;
-	call->self_samples += left_samples;
+	reverse_items(&builder->items, from);
+	call->self += item.weight;
+	call->self_samples += item.samples;
 	return rc;
 }
 
-static void clear_groups(struct graph_group *groups, size_t nr)
+struct groups {
+	struct graph_group *group;
+	size_t nr, capacity;
+};
+
+/* Adds up the items from a number on by function. */
+static int add_groups(struct builder *builder, struct groups *groups, size_t from)
 {
-	for (size_t i = 0; i < nr; i++)
-		free(groups[i].items.item);
-	free(groups);
+	for (size_t i = from; i < builder->items.nr; i++) {
+		const struct perch__graph_item *item = &builder->items.item[i];
+		uint32_t *number = &builder->group_of[item->function];
+		struct graph_group *group;
+
+		if (!*number) {
+			group = PERCH__ARRAY_APPEND(groups->group, groups->nr, groups->capacity);
+			if (!group)
+				return -ENOMEM;
+			group->function = item->function;
+			group->frame = builder->profile->forest.node[item->node.nr].frame;
+			*number = (uint32_t)groups->nr;
+		}
+		group = &groups->group[*number - 1];
+		group->weight += item->weight;
+		group->samples += item->samples;
+		group->nr++;
+	}
+	return 0;
+}
+
+/* Copies the items of each group that is not below the limit, so that they are together. */
+static int copy_items(struct builder *builder, struct groups *groups, size_t from)
+{
+	struct items *items = &builder->items;
+	size_t end = items->nr, nr = end;
+
+	for (size_t i = 0; i < groups->nr; i++) {
+		groups->group[i].first = nr;
+		nr += groups->group[i].weight >= builder->least ? groups->group[i].nr : 0;
+	}
+	if (PERCH__ARRAY_RESERVE(items->item, items->capacity, nr))
+		return -ENOMEM;
+	items->nr = nr;
+	for (size_t i = from; i < end; i++) {
+		uint32_t number = builder->group_of[items->item[i].function] - 1;
+
+		if (groups->group[number].weight >= builder->least)
+			items->item[groups->group[number].first++] = items->item[i];
+	}
+	return 0;
 }
 
 /* Groups items by function. Groups below the limit are left out. */
-static int group_items(struct builder *builder, const struct items *items,
-		       struct graph_group **result, size_t *nr)
+static int group_items(struct builder *builder, struct groups *groups, size_t from)
 {
-	const struct forest_node *nodes = builder->profile->forest.node;
-	struct graph_group *groups = NULL;
-	size_t capacity = 0, nr_large = 0;
-	int rc = 0;
+	size_t nr_large = 0;
+	int rc = add_groups(builder, groups, from);
 
-	*nr = 0;
-	for (size_t i = 0; i < items->nr; i++) {
-		const struct item *item = &items->item[i];
-		struct graph_group *group;
+	if (!rc)
+		rc = copy_items(builder, groups, from);
+	for (size_t i = 0; i < groups->nr; i++) {
+		struct graph_group *group = &groups->group[i];
 
-		if (!builder->group_of[item->function]) {
-			group = PERCH__ARRAY_APPEND(groups, *nr, capacity);
-			if (!group) {
-				rc = -ENOMEM;
-				break;
-			}
-			group->function = item->function;
-			group->frame = nodes[item->node.nr].frame;
-			builder->group_of[item->function] = *nr;
-		}
-		group = &groups[builder->group_of[item->function] - 1];
-		group->weight += item->weight;
-		group->samples += item->samples;
-		group->nr_items++;
-	}
-	for (size_t i = 0; i < items->nr && !rc; i++) {
-		struct graph_group *group = &groups[builder->group_of[items->item[i].function] - 1];
-
+		builder->group_of[group->function] = 0;
 		if (group->weight < builder->least)
 			continue;
-		if (!group->items.item)
-			rc = PERCH__ARRAY_RESERVE(group->items.item, group->items.capacity,
-						  group->nr_items);
-		if (!rc)
-			group->items.item[group->items.nr++] = items->item[i];
+		group->first -= group->nr;
+		groups->group[nr_large++] = *group;
 	}
-	for (size_t i = 0; i < *nr; i++) {
-		builder->group_of[groups[i].function] = 0;
-		if (groups[i].weight >= builder->least)
-			groups[nr_large++] = groups[i];
-	}
-	*nr = nr_large;
-	*result = groups;
+	groups->nr = nr_large;
 	return rc;
 }
 
@@ -246,21 +259,22 @@ static int new_node(struct builder *builder, const struct graph_group *group)
 	return 0;
 }
 
-/* Adds the items as children of node `above`, with their own children. */
-static int expand(struct builder *builder, uint32_t above, const struct items *items)
+/* Adds the items from a number on as children of node `above`, with their own children, and removes
+ * the items. */
+static int expand(struct builder *builder, uint32_t above, size_t from)
 {
-	struct graph_group *groups;
-	size_t nr;
+	struct groups groups = { 0 };
 	uint32_t last = 0;
-	int rc = group_items(builder, items, &groups, &nr);
+	int rc = group_items(builder, &groups, from);
 
-	if (nr > 1 && !rc)
-		qsort(groups, nr, sizeof(*groups), by_weight);
-	for (size_t i = 0; i < nr && !rc; i++) {
-		struct items next = { 0 };
-		uint32_t call = builder->tree->nr;
+	if (groups.nr > 1 && !rc)
+		qsort(groups.group, groups.nr, sizeof(*groups.group), by_weight);
+	for (size_t i = 0; i < groups.nr && !rc; i++) {
+		const struct graph_group *group = &groups.group[i];
+		uint32_t call = (uint32_t)builder->tree->nr;
+		size_t next = builder->items.nr;
 
-		rc = new_node(builder, &groups[i]);
+		rc = new_node(builder, group);
 		if (rc)
 			break;
 		if (last)
@@ -268,15 +282,14 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 		else
 			builder->tree->node[above].first_child = call;
 		last = call;
-		for (size_t j = 0; j < groups[i].items.nr && !rc; j++) {
-			rc = descend(builder, &groups[i].items.item[j], &next,
+		for (size_t j = 0; j < group->nr && !rc; j++)
+			rc = descend(builder, builder->items.item[group->first + j],
 				     &builder->tree->node[call]);
-		}
 		if (!rc)
-			rc = expand(builder, call, &next);
-		free(next.item);
+			rc = expand(builder, call, next);
 	}
-	clear_groups(groups, nr);
+	free(groups.group);
+	builder->items.nr = from;
 	return rc;
 }
 
@@ -294,11 +307,12 @@ static int close_node(const struct builder *builder, struct open_nodes *open, st
 {
 	const struct open_node *node = &open->node[--open->nr];
 
-	return add_item(items, (struct item){ .node = node->node,
-					      .function = function_at(builder, node->node),
-					      .inner = true,
-					      .weight = node->weight,
-					      .samples = node->samples });
+	return add_item(items,
+			(struct perch__graph_item){ .node = node->node,
+						    .function = function_at(builder, node->node),
+						    .inner = true,
+						    .weight = node->weight,
+						    .samples = node->samples });
 }
 
 /*
@@ -347,8 +361,8 @@ static int add_roots(struct builder *builder, struct items *items)
 	for (; low < builder->next_row.hit && !rc; low = end) {
 		struct node_id root = { profile->row_nodes.hit[low] };
 
-		while (!perch__is_root(nodes[root.nr].above))
-			root.nr = nodes[root.nr].above.nr;
+		while (!perch__is_root(profile->forest.above[root.nr]))
+			root.nr = profile->forest.above[root.nr].nr;
 		end = hits_before(builder, low, builder->next_row.hit, nodes[root.nr].end);
 		rc = add_item(items, own_item(builder, root, low, end));
 	}
@@ -421,9 +435,10 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 		.order = order,
 		.least = least ? least : 1,
 		.group_of = profile->group_of,
+		.items = { profile->graph_item, 0, profile->graph_items_capacity },
 		.tree = tree,
 	};
-	struct items items = { 0 };
+	const struct items *items = &builder.items;
 	int rc = -ENOMEM;
 
 	*tree = (struct perch_call_graph){ 0 };
@@ -431,15 +446,16 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 	    PERCH__ARRAY_APPEND(tree->node, tree->nr, builder.capacity)) {
 		builder.row = profile->row_nodes.row[row->index];
 		builder.next_row = profile->row_nodes.row[row->index + 1];
-		rc = collect_items(&builder, row->index, inner, &items);
-		for (size_t i = 0; i < items.nr; i++) {
-			tree->node[0].period += items.item[i].weight;
-			tree->node[0].samples += items.item[i].samples;
+		rc = collect_items(&builder, row->index, inner, &builder.items);
+		for (size_t i = 0; i < items->nr; i++) {
+			tree->node[0].period += items->item[i].weight;
+			tree->node[0].samples += items->item[i].samples;
 		}
 		if (!rc)
-			rc = expand(&builder, 0, &items);
+			rc = expand(&builder, 0, 0);
 	}
-	free(items.item);
+	profile->graph_item = items->item;
+	profile->graph_items_capacity = items->capacity;
 	for (size_t i = 0; i < tree->nr && profile->unit > 1; i++) {
 		tree->node[i].samples /= profile->unit;
 		tree->node[i].self_samples /= profile->unit;

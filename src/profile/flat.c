@@ -86,8 +86,7 @@ static int fold_count(struct perch_profile *profile, const struct count *count,
 		      struct frame_id frame)
 {
 	struct context_id context = perch__latency_context(profile, count->context);
-	struct node_id node =
-		perch__tree_child(&profile->tree, perch__root_of(context), frame.nr);
+	struct node_id node = perch__tree_child(&profile->tree, perch__root_of(context), frame.nr);
 
 	return node.nr == NO_NUMBER ? -ENOMEM
 				    : perch__count_samples(profile, node, count->context,

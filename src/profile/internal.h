@@ -291,8 +291,11 @@ struct perch_profile {
 	struct row_nodes row_nodes;	     /* by the index of the row; empty until call graphs */
 	enum perch_call_graph_key graph_key; /* of the options */
 	bool graph_samples, full_paths;
-	bool nanoseconds;   /* in the column time */
-	uint32_t *group_of; /* by frame: scratch of perch_profile_call_graph(), 0 between calls */
+	bool nanoseconds; /* in the column time */
+	/* scratch of perch_profile_call_graph(): by frame, 0 between calls; and items */
+	uint32_t *group_of;
+	struct perch__graph_item *graph_item;
+	size_t graph_items_capacity;
 	struct profile_event {
 		struct perch_profile_total total; /* without all_* */
 		uint64_t skipped_samples, skipped_period;
@@ -319,7 +322,8 @@ int perch__named_value(struct perch_profile *profile, const struct perch_thread 
  * The members with memory of their own. perch_profile_free() and perch_profile_snapshot() both use
  * this list. PART(member, clear, detach): functions of struct perch_profile's member, see
  * numbered.h; ARRAY(member, its number of items). Others are tree, forest, row_nodes, latency,
- * batch and count_thread, which a snapshot does not have, and addresses, which it shares.
+ * graph_item, batch and count_thread, which a snapshot does not have, and addresses, which it
+ * shares.
  */
 #define PERCH__PROFILE_MEMBERS(PART, ARRAY)                                  \
 	PART(contexts, perch__tuples_clear, perch__tuples_detach)            \

@@ -96,6 +96,7 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__tree_clear(&profile->tree);
 	perch__forest_clear(&profile->forest);
 	perch__row_nodes_clear(&profile->row_nodes);
+	free(profile->graph_item);
 	perch__latency_clear(profile);
 	free(profile->batch);
 	free(profile);

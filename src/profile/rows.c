@@ -153,13 +153,14 @@ static void add_to_row(struct row_walk *walk, struct node_id at)
 static int add_node(struct row_walk *walk, struct node_id at)
 {
 	const struct forest_node *node = &walk->profile->forest.node[at.nr];
+	struct above above = walk->profile->forest.above[at.nr];
 	struct open_node *open;
 	uint32_t row;
 
 	while (walk->nr && walk->open[walk->nr - 1].end <= at.nr)
 		close_node(walk);
-	if (perch__is_root(node->above))
-		walk->context = perch__root_context(node->above);
+	if (perch__is_root(above))
+		walk->context = perch__root_context(above);
 	row = get_row(walk, node->frame);
 	open = row != NO_NUMBER ? PERCH__ARRAY_APPEND(walk->open, walk->nr, walk->capacity) : NULL;
 	if (!open)

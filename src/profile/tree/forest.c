@@ -44,7 +44,7 @@ static struct moved_node *move_nodes(struct node *node, size_t nr)
 }
 
 /* Children follow their parent in the order in which they were added. first_hit becomes the number
- * of the count. */
+ * of the count, end_hit what is above the node. */
 static void position_nodes(struct forest *forest, struct moved_node *moved)
 {
 	uint32_t free_root = 0;
@@ -57,10 +57,10 @@ static void position_nodes(struct forest *forest, struct moved_node *moved)
 
 		*free_position += 1 + node->below;
 		forest->node[at] = (struct forest_node){
-			.above = parent ? (struct above){ parent->position } : node->above,
 			.frame = { node->key },
 			.end = at + 1 + node->below,
 			.first_hit = node->count,
+			.end_hit = parent ? parent->position : node->above.nr,
 		};
 		node->position = at;
 		node->free = at + 1;
@@ -75,6 +75,7 @@ static void add_hits(struct forest *forest, const struct node_count *count, cons
 	for (size_t i = 0; i < forest->nr; i++) {
 		uint32_t of_node = forest->node[i].first_hit;
 
+		forest->above[i].nr = forest->node[i].end_hit;
 		forest->node[i].first_hit = nr;
 		if (of_node == NO_NUMBER)
 			continue;
@@ -85,6 +86,8 @@ static void add_hits(struct forest *forest, const struct node_count *count, cons
 		nr++;
 	}
 	forest->node[forest->nr].first_hit = nr;
+	for (size_t i = 0; i < forest->nr; i++)
+		forest->node[i].end_hit = forest->node[forest->node[i].end].first_hit;
 }
 
 int perch__forest_make(struct forest *forest, struct tree *tree, const uint64_t *latency)
@@ -100,10 +103,11 @@ int perch__forest_make(struct forest *forest, struct tree *tree, const uint64_t 
 	position_nodes(forest, move_nodes(tree->node, tree->nr));
 	free(tree->node);
 	tree->node = NULL;
+	forest->above = perch__large_alloc((forest->nr + 1) * sizeof(*forest->above));
 	forest->period = malloc((nr + 1) * sizeof(*forest->period));
 	forest->samples = malloc((nr + 1) * sizeof(*forest->samples));
 	forest->latency = latency ? malloc((nr + 1) * sizeof(*forest->latency)) : NULL;
-	if (!forest->period || !forest->samples || (latency && !forest->latency))
+	if (!forest->above || !forest->period || !forest->samples || (latency && !forest->latency))
 		return -ENOMEM;
 	forest->period[0] = forest->samples[0] = 0;
 	if (latency)
@@ -116,6 +120,7 @@ int perch__forest_make(struct forest *forest, struct tree *tree, const uint64_t 
 void perch__forest_clear(struct forest *forest)
 {
 	free(forest->node);
+	free(forest->above);
 	free(forest->row);
 	free(forest->period);
 	free(forest->samples);

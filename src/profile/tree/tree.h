@@ -96,10 +96,9 @@ int perch__tree_detach(struct tree *tree);
  * nodes have no samples of their own; the others are hits.
  */
 struct forest_node {
-	struct above above;
 	struct frame_id frame;
-	uint32_t end;	    /* the first node after those below this one */
-	uint32_t first_hit; /* the number of hits before this node */
+	uint32_t end;		     /* the first node after those below this one */
+	uint32_t first_hit, end_hit; /* the numbers of hits before this node, and before the end */
 };
 struct forest_row {
 	uint32_t nr : 31;
@@ -107,6 +106,7 @@ struct forest_row {
 };
 struct forest {
 	struct forest_node *node; /* one more than nr: it has only first_hit */
+	struct above *above;	  /* by node */
 	struct forest_row *row;	  /* by node; NULL until rows are made */
 	size_t nr;
 	/* of all hits before; one more than there are hits. latency: NULL in profiles without */
@@ -131,7 +131,7 @@ static inline uint64_t perch__forest_total(const struct forest *forest, const ui
 {
 	const struct forest_node *node = &forest->node[at.nr];
 
-	return sums[forest->node[node->end].first_hit] - sums[node->first_hit];
+	return sums[node->end_hit] - sums[node->first_hit];
 }
 static inline bool perch__forest_is_hit(const struct forest_node *node)
 {
