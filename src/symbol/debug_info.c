@@ -417,51 +417,46 @@ bool perch__debug_is_open(const struct debug_info *info)
 	return info->dwarf || info->deferred;
 }
 
-bool perch__debug_address(const struct debug_info *info, uint64_t offset, uint64_t *address)
+/* Finds what an address is more than its offset, of which one is known. Returns false if no segment
+ * has it. */
+static bool find_distance(const struct debug_info *info, bool is_address, uint64_t known,
+			  uint64_t *distance)
 {
-	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
+	const struct perch__elf *elf = info->has_file ? &info->file.elf : &info->with_debug->elf;
 
-	if (info->kernel) {
-		*address = offset - info->shift;
+	*distance = -info->shift;
+	if (info->kernel)
 		return true;
-	}
-	for (size_t i = 0; i < file->elf.nr_loads; i++) {
-		const struct perch__elf_segment *segment = &file->elf.segment[i];
+	for (size_t i = 0; i < elf->nr_loads; i++) {
+		const struct perch__elf_segment *segment = &elf->segment[i];
+		uint64_t start = is_address ? segment->address : segment->offset;
 
+		*distance = segment->address - segment->offset;
 		/* the segments of a debug file have no bytes, see perch__elf_offset() */
-		if (!info->has_file) {
-			*address = offset + (file->elf.segment[0].address & ~4095ull);
+		if (!info->has_file)
+			*distance = segment->address & ~4095ull;
+		if (!info->has_file || (known >= start && known - start < segment->size))
 			return true;
-		}
-		if (offset < segment->offset || offset - segment->offset >= segment->size)
-			continue;
-		*address = offset - segment->offset + segment->address;
-		return true;
 	}
 	return false;
 }
 
+bool perch__debug_address(const struct debug_info *info, uint64_t offset, uint64_t *address)
+{
+	uint64_t distance;
+	bool found = find_distance(info, false, offset, &distance);
+
+	*address = offset + distance;
+	return found;
+}
+
 bool perch__debug_offset(const struct debug_info *info, uint64_t address, uint64_t *offset)
 {
-	const struct elf_file *file = info->has_file ? &info->file : info->with_debug;
+	uint64_t distance;
+	bool found = find_distance(info, true, address, &distance);
 
-	if (info->kernel) {
-		*offset = address + info->shift;
-		return true;
-	}
-	for (size_t i = 0; i < file->elf.nr_loads; i++) {
-		const struct perch__elf_segment *segment = &file->elf.segment[i];
-
-		if (!info->has_file) {
-			*offset = address - (file->elf.segment[0].address & ~4095ull);
-			return true;
-		}
-		if (address < segment->address || address - segment->address >= segment->size)
-			continue;
-		*offset = address - segment->address + segment->offset;
-		return true;
-	}
-	return false;
+	*offset = address - distance;
+	return found;
 }
 
 int perch__debug_frames(struct debug_info *info, uint64_t offset,

@@ -8,13 +8,16 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Reads until the bytes are full or the file ends. Returns their number, or a negative errno. */
-static inline ssize_t perch__pread_upto(int fd, void *bytes, size_t size, uint64_t offset)
+/* Reads until the bytes are full or the file ends. Returns their number, or a negative errno.
+ * offset: NULL is the position of the descriptor. */
+static inline ssize_t perch__read_parts(int fd, void *bytes, size_t size, const uint64_t *offset)
 {
 	size_t have = 0;
 
 	while (have < size) {
-		ssize_t got = pread(fd, (char *)bytes + have, size - have, (off_t)(offset + have));
+		char *to = (char *)bytes + have;
+		ssize_t got = offset ? pread(fd, to, size - have, (off_t)(*offset + have))
+				     : read(fd, to, size - have);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -25,21 +28,14 @@ static inline ssize_t perch__pread_upto(int fd, void *bytes, size_t size, uint64
 	return (ssize_t)have;
 }
 
-/* The same at the position of the descriptor. */
 static inline ssize_t perch__read_upto(int fd, void *bytes, size_t size)
 {
-	size_t have = 0;
+	return perch__read_parts(fd, bytes, size, NULL);
+}
 
-	while (have < size) {
-		ssize_t got = read(fd, (char *)bytes + have, size - have);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : (ssize_t)have;
-		have += (size_t)got;
-	}
-	return (ssize_t)have;
+static inline ssize_t perch__pread_upto(int fd, void *bytes, size_t size, uint64_t offset)
+{
+	return perch__read_parts(fd, bytes, size, &offset);
 }
 
 /* Returns 0, or a negative errno; -ENODATA: the file ends before. */
@@ -50,41 +46,33 @@ static inline int perch__pread_all(int fd, void *bytes, size_t size, uint64_t of
 	return got < 0 ? (int)got : (size_t)got < size ? -ENODATA : 0;
 }
 
-/* Returns 0, or a negative errno. */
-static inline int perch__write_all(int fd, const void *bytes, size_t size)
+/* Returns 0, or a negative errno. offset: as above. */
+static inline int perch__write_parts(int fd, const void *bytes, size_t size, const uint64_t *offset)
 {
-	const char *at = bytes;
+	size_t done = 0;
 
-	while (size) {
-		ssize_t put = write(fd, at, size);
+	while (done < size) {
+		const char *from = (const char *)bytes + done;
+		ssize_t put = offset ? pwrite(fd, from, size - done, (off_t)(*offset + done))
+				     : write(fd, from, size - done);
 
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put <= 0)
 			return put < 0 ? -errno : -EIO;
-		at += put;
-		size -= (size_t)put;
+		done += (size_t)put;
 	}
 	return 0;
 }
 
-/* The same, at an offset. */
+static inline int perch__write_all(int fd, const void *bytes, size_t size)
+{
+	return perch__write_parts(fd, bytes, size, NULL);
+}
+
 static inline int perch__pwrite_all(int fd, const void *bytes, size_t size, uint64_t offset)
 {
-	const char *at = bytes;
-
-	while (size) {
-		ssize_t put = pwrite(fd, at, size, (off_t)offset);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return put < 0 ? -errno : -EIO;
-		at += put;
-		offset += (uint64_t)put;
-		size -= (size_t)put;
-	}
-	return 0;
+	return perch__write_parts(fd, bytes, size, &offset);
 }
 
 #endif
