@@ -20,6 +20,7 @@ static void search_elf(const struct perch__elf *elf)
 	struct perch__suggestions suggestions = { .word = "mian" };
 	struct perch__usdt_site site[PERCH__USDT_SITES_MAX];
 	struct perch__elf_function function;
+	uint64_t address;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < PERCH__NR(names); i++)
@@ -27,6 +28,7 @@ static void search_elf(const struct perch__elf *elf)
 		    function.offset >= elf->size)
 			abort();
 	perch__elf_suggest_functions(elf, &suggestions);
+	perch__elf_find_variable(elf, "n", 1, &address);
 	if (!perch__elf_find_usdt_sites(elf, "p", "n", site, &nr, &suggestions)) {
 		for (size_t i = 0; i < nr; i++)
 			if (site[i].offset >= elf->size || site[i].counter >= elf->size)
@@ -49,7 +51,8 @@ static void translate_arguments(const uint8_t *bytes, size_t size)
 	for (size_t i = 0; i < PERCH__NR(machines); i++) {
 		struct perch__elf elf = { .machine = machines[i], .wide = true };
 
-		if (perch__usdt_arguments(&elf, text, &arguments, &unread))
+		if (perch__usdt_arguments(&elf, (struct perch__usdt_code){ 0x401000, 0x1000 }, text,
+					  &arguments, &unread))
 			abort();
 		if (arguments && (strpbrk(arguments, "\n;") || !strchr(arguments, '=')))
 			abort(); /* these begin another command of tracefs */

@@ -41,6 +41,29 @@ if "$perch" list probe > list && "$perch" record -c 1 -o u.data -e "usdt:$target
 else
 	skip "arguments of a USDT probe" "the file has none on this architecture"
 fi
+# ---- USDT: operands that are variables ----
+cat > variable.c << 'END'
+int calls = 7, list[3] = { 1, -2, 3 };
+int main(void)
+{
+	for (; calls < 10; calls++)
+		__asm__ volatile("990: nop\n.pushsection .note.stapsdt, \"\", \"note\"\n.balign 4\n.4byte 992f - 991f, 994f - 993f, 3\n"
+				 "991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b, 0, 0\n.asciz \"shop\"\n.asciz \"open\"\n"
+				 ".asciz \"-4@calls(%%rip) -4@list+4(%%rip) 8@none(%%rip)\"\n994: .balign 4\n.popsection\n" ::: "memory");
+	return 0;
+}
+END
+if [ "$(uname -m)" = x86_64 ] && gcc -O1 -o variable variable.c 2> err; then
+	"$perch" record -c 1 -o u.data -e usdt:./variable:shop:open -- ./variable > out 2>&1
+	grep -q "not read: arg3 (8@none(%rip)): its address is a symbol" out
+	report $? "an operand that is no variable of the file"
+	values u.data > got
+	printf 'arg1=%d arg2=-2\n' 7 8 9 | diff - got > out 2>&1
+	report $? "operands of a USDT probe that are variables"
+else
+	skip "operands of a USDT probe that are variables" "they are known on x86-64, and need gcc"
+fi
+
 # ---- functions: variables by debug information ----
 # Emulated machines have programs without it.
 if ! grep -q -a '\.debug_info' "$target"; then

@@ -261,8 +261,8 @@ static void translates_usdt_arguments(void **state)
 						.wide = usdt_arguments[i].machine != EM_386 };
 		char *arguments, *unread;
 
-		assert_int_equal(perch__usdt_arguments(&elf, usdt_arguments[i].text, &arguments,
-						       &unread),
+		assert_int_equal(perch__usdt_arguments(&elf, (struct perch__usdt_code){ 0, 0 },
+						       usdt_arguments[i].text, &arguments, &unread),
 				 0);
 		assert_text(arguments, usdt_arguments[i].arguments);
 		assert_text(unread, usdt_arguments[i].unread);

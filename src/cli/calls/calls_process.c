@@ -475,7 +475,7 @@ const struct perch_syscall_process *calls_process_of(struct calls *calls,
 /* True if the thread is in the call now. */
 static bool is_in(const struct perch_syscall_open *open)
 {
-	struct calls_location location;
+	struct calls_location location = { .in_call = false };
 
 	return !calls_thread_location(open->tid, &location) && location.in_call &&
 	       location.number == open->number &&

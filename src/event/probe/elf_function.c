@@ -329,3 +329,36 @@ void perch__elf_suggest_functions(const struct perch__elf *elf,
 
 	visit_all(elf, suggest_symbol, &suggesting, NULL);
 }
+
+/* ---- variables ---- */
+
+struct variable_search {
+	const char *name;
+	size_t length;
+	uint64_t address;
+	unsigned nr; /* at different addresses */
+};
+
+static void match_variable(void *context, const struct symbol *symbol)
+{
+	struct variable_search *search = context;
+
+	if (symbol->elf.section == SHN_UNDEF || symbol->elf.type > STT_OBJECT ||
+	    strlen(symbol->name) != search->length ||
+	    memcmp(symbol->name, search->name, search->length) ||
+	    (search->nr && symbol->elf.value == search->address))
+		return;
+	search->address = symbol->elf.value;
+	search->nr++;
+}
+
+bool perch__elf_find_variable(const struct perch__elf *elf, const char *name, size_t length,
+			      uint64_t *address)
+{
+	struct variable_search search = { .name = name, .length = length };
+
+	if (!elf->section || visit_all(elf, match_variable, &search, &search.nr) || search.nr != 1)
+		return false;
+	*address = search.address;
+	return true;
+}

@@ -70,6 +70,10 @@ static inline const char *perch__after_parentheses(const char *text)
 
 #define PERCH__NAMES_MAX 256 /* bytes of a list of names */
 
+/* Finds the address of a variable. Returns false if there is none, or if several have the name. */
+bool perch__elf_find_variable(const struct perch__elf *elf, const char *name, size_t length,
+			      uint64_t *address);
+
 /* Functions with a demangled name. */
 struct perch__demangled {
 	uint64_t offset; /* of the first one */
@@ -117,12 +121,17 @@ void perch__free_usdt_sites(struct perch__usdt_site *site, size_t nr);
 
 /* ---- usdt_arguments.c ---- */
 
+/* The instruction of a probe. */
+struct perch__usdt_code {
+	uint64_t address, offset; /* in the file */
+};
+
 /*
  * Translates the arguments of a USDT note. *arguments: what the kernel can read, in the
  * language of tracefs; *unread: the others, each with its reason; NULL if there are none. free(3)
  * frees both. Returns 0 or -ENOMEM.
  */
-int perch__usdt_arguments(const struct perch__elf *elf, const char *text, char **arguments,
-			  char **unread);
+int perch__usdt_arguments(const struct perch__elf *elf, struct perch__usdt_code code,
+			  const char *text, char **arguments, char **unread);
 
 #endif

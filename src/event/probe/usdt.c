@@ -106,6 +106,14 @@ static bool find_site(const struct perch__elf *elf, const struct note *note, uin
 		perch__elf_find_offset(elf, note->counter + moved, false, &site->counter));
 }
 
+static int read_arguments(const struct perch__elf *elf, const struct note *note, uint64_t moved,
+			  struct perch__usdt_site *site)
+{
+	const struct perch__usdt_code code = { note->address + moved, site->offset };
+
+	return perch__usdt_arguments(elf, code, note->arguments, &site->arguments, &site->unread);
+}
+
 static int add_note(void *context, const struct perch__elf *elf, const struct note *note,
 		    uint64_t moved)
 {
@@ -124,7 +132,7 @@ static int add_note(void *context, const struct perch__elf *elf, const struct no
 		return 0;
 	if (search->nr == PERCH__USDT_SITES_MAX)
 		return -E2BIG;
-	rc = perch__usdt_arguments(elf, note->arguments, &site.arguments, &site.unread);
+	rc = read_arguments(elf, note, moved, &site);
 	search->site[search->nr++] = site;
 	return rc;
 }
@@ -224,7 +232,7 @@ static int list_note(void *context, const struct perch__elf *elf, const struct n
 
 	if (!find_site(elf, note, moved, &site))
 		return 0; /* in code that the linker has dropped */
-	rc = perch__usdt_arguments(elf, note->arguments, &site.arguments, &site.unread);
+	rc = read_arguments(elf, note, moved, &site);
 	probe.offset = site.offset;
 	probe.counter = site.counter;
 	probe.arguments = site.arguments;

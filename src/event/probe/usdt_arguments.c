@@ -7,7 +7,8 @@
  *	x86	%REGISTER  $NUMBER  OFFSET(BASE)  OFFSET(BASE,INDEX,SCALE)  SYMBOL(%rip)
  *	arm64	REGISTER  NUMBER  [BASE]  [BASE, OFFSET]  [BASE, INDEX, EXTENSION SHIFT]
  *
- * The kernel adds no two registers, so it cannot read an operand with an index.
+ * The kernel adds no two registers, so it cannot read an operand with an index. A symbol is memory
+ * at an offset from the probe, if it is a variable of the file.
  */
 #include <ctype.h>
 #include <elf.h>
@@ -49,6 +50,12 @@ struct fetch {
 	char text[MAX_FETCH]; /* without type */
 	bool high;	      /* the second byte of the register */
 	const char *reason;
+};
+
+/* Where the probe is. */
+struct location {
+	const struct perch__elf *elf;
+	struct perch__usdt_code code;
 };
 
 static const char an_index[] = "the kernel adds no two registers",
@@ -115,8 +122,30 @@ static void set_immediate(struct fetch *fetch, const char *text, size_t length)
 		fetch->reason = a_symbol;
 }
 
+/* SYMBOL+OFFSET(%rip). The kernel adds the number after '@' to where the beginning of the file
+ * would be mapped, by the address of the probe. It takes a sign after the '+'. */
+static void set_variable(struct fetch *fetch, const struct location *location, const char *text,
+			 size_t length)
+{
+	size_t name = 0;
+	uint64_t address;
+	int64_t sum = 0, at;
+
+	while (name < length && text[name] != '+' && text[name] != '-')
+		name++;
+	if (!name || !read_sum(text + name, length - name, &sum) ||
+	    !perch__elf_find_variable(location->elf, text, name, &address)) {
+		fetch->reason = a_symbol;
+		return;
+	}
+	at = (int64_t)(address + (uint64_t)sum - location->code.address + location->code.offset);
+	snprintf(fetch->text, sizeof(fetch->text), "@+%s%#" PRIx64, at < 0 ? "-" : "",
+		 at < 0 ? 0 - (uint64_t)at : (uint64_t)at);
+}
+
 /* OFFSET(BASE,INDEX,SCALE), with at least one of its parts. */
-static void read_x86_memory(struct fetch *fetch, const char *text, size_t length)
+static void read_x86_memory(struct fetch *fetch, const struct location *location, const char *text,
+			    size_t length)
 {
 	const char *open = memchr(text, '(', length), *end = text + length - 1, *base;
 	int64_t offset;
@@ -134,7 +163,10 @@ static void read_x86_memory(struct fetch *fetch, const char *text, size_t length
 	if (memchr(base, ',', end - base)) {
 		fetch->reason = an_index;
 	} else if (!read_sum(text, open - text, &offset)) {
-		fetch->reason = a_symbol;
+		if (is_name("%rip", base, (size_t)(end - base)))
+			set_variable(fetch, location, text, (size_t)(open - text));
+		else
+			fetch->reason = a_symbol;
 	} else {
 		bool high;
 		const char *name = *base == '%' ? x86_register(base + 1, end - base - 1, &high)
@@ -147,7 +179,8 @@ static void read_x86_memory(struct fetch *fetch, const char *text, size_t length
 	}
 }
 
-static void read_x86(struct fetch *fetch, const char *text, size_t length)
+static void read_x86(struct fetch *fetch, const struct location *location, const char *text,
+		     size_t length)
 {
 	const char *name;
 
@@ -162,7 +195,7 @@ static void read_x86(struct fetch *fetch, const char *text, size_t length)
 						? floating
 						: unknown;
 	} else {
-		read_x86_memory(fetch, text, length);
+		read_x86_memory(fetch, location, text, length);
 	}
 }
 
@@ -261,9 +294,10 @@ static const char *read_size(const char *text, size_t length, size_t word, int *
 	return at + 1;
 }
 
-static void read_argument(struct fetch *fetch, const struct perch__elf *elf, const char *text,
+static void read_argument(struct fetch *fetch, const struct location *location, const char *text,
 			  size_t length)
 {
+	const struct perch__elf *elf = location->elf;
 	const char *operand;
 	bool is_float;
 	size_t used;
@@ -279,7 +313,7 @@ static void read_argument(struct fetch *fetch, const struct perch__elf *elf, con
 	if (elf->machine == EM_AARCH64)
 		read_arm(fetch, operand, length);
 	else if (elf->machine == EM_X86_64 || elf->machine == EM_386)
-		read_x86(fetch, operand, length);
+		read_x86(fetch, location, operand, length);
 	else
 		fetch->reason = "arguments of this architecture are not known";
 	if (!fetch->reason && is_float)
@@ -320,9 +354,10 @@ static char *copy_of(const char *text, int *rc)
 	return copy;
 }
 
-int perch__usdt_arguments(const struct perch__elf *elf, const char *text, char **arguments,
-			  char **unread)
+int perch__usdt_arguments(const struct perch__elf *elf, struct perch__usdt_code code,
+			  const char *text, char **arguments, char **unread)
 {
+	const struct location location = { elf, code };
 	char *can = calloc(2, MAX_TEXT), *cannot = can ? can + MAX_TEXT : NULL;
 	unsigned nr = 0;
 	int rc = 0;
@@ -335,7 +370,7 @@ int perch__usdt_arguments(const struct perch__elf *elf, const char *text, char *
 		struct fetch fetch;
 
 		nr++;
-		read_argument(&fetch, elf, text, length);
+		read_argument(&fetch, &location, text, length);
 		if (fetch.reason)
 			append_argument(cannot, "; ", "arg%u (%.*s): %s", nr,
 					(int)(length < 80 ? length : 80), text, fetch.reason);
