@@ -17,10 +17,10 @@
  *	  probe/probe_sites.c	  the sites of user probes in their file
  *	  probe/probe_glob.c	  the functions that match a glob
  *	  probe/probe_offset.c	  checks the offsets of user probes
- *	  probe/elf_demangled.c	  functions by demangled names
- *	  probe/elf_function.c	  functions in symbol tables
  *	  probe/usdt.c		  USDT notes
  *	    probe/usdt_arguments.c  their arguments
+ *	  probe/elf_demangled.c	  functions by demangled names
+ *	  probe/elf_function.c	  functions in symbol tables
  *	  probe/find_dso.c	  the file of a name such as "libc"
  *	  probe/kernel_function.c  checks a function against /proc/kallsyms
  *	term_list.c		terms between slashes
