@@ -196,7 +196,8 @@ PERCH_API const struct perch_symbol *perch_symbols_find(struct perch_symbols *sy
 
 /**
  * Finds the variable around an offset, in a DSO of the kind PERCH_DSO_FILE. The first call for a
- * DSO reads its symbol table. Variables without bytes in the file (.bss) are not found.
+ * DSO reads its symbol table. Variables without bytes in the file (.bss) have the offsets that
+ * follow those of their segment.
  *
  * @param symbols  the symbols
  * @param dso      the DSO
@@ -206,6 +207,23 @@ PERCH_API const struct perch_symbol *perch_symbols_find(struct perch_symbols *sy
 PERCH_API const struct perch_symbol *perch_symbols_find_data(struct perch_symbols *symbols,
 							     const struct perch_dso *dso,
 							     uint64_t offset);
+
+/**
+ * Finds the variable at a distance from code of the same DSO. Recordings have no mappings of data
+ * by default, but those of code.
+ *
+ * @param symbols      the symbols
+ * @param dso          the DSO
+ * @param code         offset of the code in the DSO, see struct perch_location
+ * @param distance     the address of the variable minus that of the code
+ * @param[out] offset  offset of the address in the DSO, as that of perch_symbol.start; 0 if it has
+ *                     none
+ * @return the variable; NULL if no variable covers the address, or out of memory
+ */
+PERCH_API const struct perch_symbol *perch_symbols_find_data_near(struct perch_symbols *symbols,
+								  const struct perch_dso *dso,
+								  uint64_t code, int64_t distance,
+								  uint64_t *offset);
 
 /**
  * Returns the name of a function for display: demangled (C++, Rust) and cleaned.

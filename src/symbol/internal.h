@@ -208,6 +208,12 @@ bool perch__elf_has_offsets(const struct elf_file *file);
 /* Returns the file offset of a virtual address: by the segment around it, or by the section. */
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 			   const struct perch__elf_section *section);
+/*
+ * Finds the offset of a variable. Memory without bytes in the file (.bss) goes on behind those of
+ * its segment. Returns false if there is none, or another segment has bytes at this offset.
+ */
+bool perch__elf_data_offset(const struct perch__elf_segment *segment, size_t nr, uint64_t address,
+			    uint64_t *offset);
 
 /* ---- elf/elf_compressed.c ---- */
 

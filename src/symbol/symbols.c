@@ -67,6 +67,7 @@ void perch_symbols_free(struct perch_symbols *symbols)
 		perch__table_store(&symbols->dso[i]->variables);
 		perch__table_free(&symbols->dso[i]->table);
 		perch__table_free(&symbols->dso[i]->variables);
+		free(symbols->dso[i]->load);
 		perch__debug_free(symbols->dso[i]->debug);
 		free(symbols->dso[i]->bpf);
 		perch__perf_map_free(symbols->dso[i]->map);
@@ -345,6 +346,50 @@ const struct perch_symbol *perch_symbols_find_data(struct perch_symbols *symbols
 	}
 	entry = perch__table_find(&cached->variables, offset);
 	return entry ? make_symbol(symbols, cached, &cached->variables, entry) : NULL;
+}
+
+/* Copies the segments of the file, on the first call only. */
+static void copy_loads(struct perch_symbols *symbols, struct dso_symbols *cached)
+{
+	struct symbol_error ignored;
+	struct elf_file file;
+
+	if (cached->loads_copied)
+		return;
+	cached->loads_copied = true;
+	if (perch__open_file(&file, &symbols->sources, cached->dso, &ignored))
+		return;
+	cached->load = perch__reallocarray(NULL, file.elf.nr_loads + 1, sizeof(*cached->load));
+	if (cached->load) {
+		cached->nr_loads = file.elf.nr_loads;
+		memcpy(cached->load, file.elf.segment, cached->nr_loads * sizeof(*cached->load));
+	}
+	perch__elf_close(&file);
+}
+
+const struct perch_symbol *perch_symbols_find_data_near(struct perch_symbols *symbols,
+							const struct perch_dso *dso, uint64_t code,
+							int64_t distance, uint64_t *offset)
+{
+	struct dso_symbols *cached =
+		perch_dso_is(dso, PERCH_DSO_IS_FILE) ? perch__symbols_of_dso(symbols, dso) : NULL;
+
+	*offset = 0;
+	if (!cached)
+		return NULL;
+	copy_loads(symbols, cached);
+	for (size_t i = 0; i < cached->nr_loads; i++) {
+		const struct perch__elf_segment *at = &cached->load[i];
+
+		if (code < at->offset || code - at->offset >= at->size)
+			continue;
+		return perch__elf_data_offset(cached->load, cached->nr_loads,
+					      code - at->offset + at->address + (uint64_t)distance,
+					      offset)
+			       ? perch_symbols_find_data(symbols, dso, *offset)
+			       : NULL;
+	}
+	return NULL;
 }
 
 uint64_t perch_symbols_misses(const struct perch_symbols *symbols, const struct perch_dso *dso)

@@ -13,6 +13,10 @@ struct dso_symbols {
 	bool loaded;
 	struct table variables;
 	bool variables_loaded;
+	struct perch__elf_segment *load; /* PT_LOAD segments of its file; NULL before its first use
+					  */
+	size_t nr_loads;
+	bool loads_copied;
 	char *name;	  /* the displayed name; NULL before its first use */
 	bool has_inlined; /* a name in its map has those of inlined functions */
 	bool debug_opened;

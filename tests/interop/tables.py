@@ -43,11 +43,16 @@ static long ns(void)
 	return time.tv_sec * 1000000000L + time.tv_nsec;
 }
 
+static inline __attribute__((always_inline)) void take(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
 __attribute__((noinline)) static void hold(void)
 {
 	long start = ns();
 
-	pthread_mutex_lock(&mutex);
+	take();
 	waited += ns() - start;
 	usleep(3000);
 	pthread_mutex_unlock(&mutex);
@@ -226,16 +231,20 @@ def check_user_locks(work):
     lines = done.stdout.splitlines()
     waited = int(next(line for line in lines if line.isdigit()))
     own = [json.loads(line) for line in lines if line.startswith("{")]
-    own = [row for row in own if row["caller"].startswith("hold+")]
+    own = [row for row in own if "hold+" in row["caller"]]
+    check(own and own[0]["caller"].startswith("take (inlined in hold+"), "the caller is the function that is inlined", str(own))
     total = sum(row["wait_total"] for row in own)
     check(0.5 * waited < total < 1.05 * waited, "the waits for a mutex are what the program measures", f"{total} of {waited}", done)
     check(own and own[0]["waker"].startswith("hold+"), "the waker is the one that had the mutex", str(own))
     check(own and "mutex_lock" in own[0]["function"], "the function of the library has its name", str(own))
     done = perch(work, "lock", "-U", "record", "-o", "user.data", "--", "./mutex")
     check(done.returncode == 0, "perch lock -U record", done)
-    owners = [row for row in rows(work, "lock", "contention", "-U", "-o", "-i", "user.data") if row["caller"].startswith("hold+")]
+    owners = [row for row in rows(work, "lock", "contention", "-U", "-o", "-i", "user.data") if "hold+" in row["caller"]]
     addresses = rows(work, "lock", "contention", "-U", "-l", "-i", "user.data")
     check(owners and addresses and owners[0]["contended"] <= addresses[0]["contended"], "rows by owner and by address", str(owners))
+    check(addresses and addresses[0]["symbol"] == "mutex (futex)", "a mutex that is a variable has its name", str(addresses[:2]))
+    named = rows(work, "lock", "contention", "-U", "-l", "-L", "mutex", "-i", "user.data")
+    check([row["address"] for row in named] == [addresses[0]["address"]], "-L takes the name", str(named))
     done = perch(work, "lock", "contention", "-i", "user.data")
     check(done.returncode == 1 and "lock record" in done.stderr, "a file without the events is refused with what records them", done)
 

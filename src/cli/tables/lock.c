@@ -137,7 +137,7 @@ static const struct tables_view views[] = {
 	{ NULL, thread_columns, FIELDS "pid,comm", "wait_total" },
 	{ NULL, owner_columns, FIELDS "type,tid,caller", "wait_total" },
 	{ NULL, caller_columns, FIELDS "function,waker,caller", "wait_total" },
-	{ NULL, address_columns, FIELDS "pid,address", "wait_total" },
+	{ NULL, address_columns, FIELDS "pid,address,symbol", "wait_total" },
 };
 
 /* ---- command ---- */

@@ -16,8 +16,16 @@
 /* Values of a wait. */
 enum { ROW, WOKEN_BY, WAKER_TID };
 
+/* Stores the variable that the lock is. Returns false if it is none with a name. */
+static bool put_variable(struct lock *lock, const struct tables_sample *sample, uint64_t address,
+			 char *text, size_t size)
+{
+	return lock->user ? tables_user_variable(&lock->tables, sample, address, text, size)
+			  : tables_kernel_variable(&lock->tables, address, text, size);
+}
+
 /* True without -L, or if the lock has one of its addresses or names. */
-static bool is_wanted_lock(struct lock *lock, uint64_t address)
+static bool is_wanted_lock(struct lock *lock, const struct tables_sample *sample, uint64_t address)
 {
 	char text[TABLES_CELL];
 
@@ -29,7 +37,7 @@ static bool is_wanted_lock(struct lock *lock, uint64_t address)
 	snprintf(text, sizeof(text), "%#" PRIx64, address);
 	if (cli_list_has(lock->locks, text))
 		return true;
-	return !lock->user && tables_kernel_variable(&lock->tables, address, text, sizeof(text)) &&
+	return put_variable(lock, sample, address, text, sizeof(text)) &&
 	       cli_list_has(lock->locks, text);
 }
 
@@ -63,8 +71,7 @@ static char *make_name(struct lock *lock, const struct tables_sample *sample, ui
 	char text[TABLES_CELL] = "";
 
 	if (lock->by_address) {
-		if (!lock->user)
-			tables_kernel_variable(&lock->tables, address, text, sizeof(text));
+		put_variable(lock, sample, address, text, sizeof(text));
 	} else if (lock->by_thread) {
 		struct perch_thread *thread =
 			perch_processes_thread(perch_session_processes(lock->tables.input.session),
@@ -74,7 +81,7 @@ static char *make_name(struct lock *lock, const struct tables_sample *sample, ui
 			return NULL;
 		snprintf(text, sizeof(text), "%s", perch_thread_comm(thread));
 	} else if (stack->caller < stack->nr) {
-		tables_frame_name(&lock->tables, stack->number[stack->caller], text, sizeof(text));
+		tables_caller_name(&lock->tables, stack->number[stack->caller], text, sizeof(text));
 	} else if (stack->nr) {
 		tables_frame_name(&lock->tables, stack->number[stack->nr - 1], text, sizeof(text));
 	}
@@ -122,7 +129,7 @@ static int begin_wait(struct lock *lock, const struct tables_sample *sample,
 	uint32_t stack;
 	int rc;
 
-	if (!lock_is_wanted_type(lock, flags) || !is_wanted_lock(lock, address))
+	if (!lock_is_wanted_type(lock, flags) || !is_wanted_lock(lock, sample, address))
 		return 0;
 	stack = lock_find_stack(lock, sample, LOCK_WAITS);
 	if (stack == UINT32_MAX)

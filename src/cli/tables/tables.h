@@ -240,6 +240,14 @@ bool tables_kernel_name(const struct tables *tables, uint64_t address, bool offs
 			size_t size);
 /* The same for an address of a call chain, of any process. */
 void tables_frame_name(const struct tables *tables, uint32_t number, char *text, size_t size);
+/* The same for a return address: with the function of a program that is inlined there. */
+void tables_caller_name(const struct tables *tables, uint32_t number, char *text, size_t size);
+
+/* Stores the variable of a program that is at the address, with an offset, by the call chain of a
+ * sample: its functions are of the program and of its libraries. Returns false, and "", if none is
+ * known there. */
+bool tables_user_variable(const struct tables *tables, const struct tables_sample *sample,
+			  uint64_t address, char *text, size_t size);
 
 /* ---- tables_variables.c ---- */
 

@@ -54,3 +54,51 @@ void tables_frame_name(const struct tables *tables, uint32_t number, char *text,
 		snprintf(text, size, "%s+%#" PRIx64, base ? base + 1 : address->dso->path,
 			 address->offset);
 }
+
+void tables_caller_name(const struct tables *tables, uint32_t number, char *text, size_t size)
+{
+	const struct perch_address *address = perch_session_address(tables->input.session, number);
+	struct perch_symbols *symbols = perch_session_symbols(tables->input.session);
+	const struct perch_symbol_frame *frames;
+	char outer[TABLES_CELL];
+
+	tables_frame_name(tables, number, text, size);
+	if (!address->symbol || !perch_dso_is(address->dso, PERCH_DSO_IS_FILE) ||
+	    perch_symbols_frames(symbols, address->dso, address->offset - 1, &frames) < 2 ||
+	    !frames->symbol)
+		return;
+	snprintf(outer, sizeof(outer), "%s", text);
+	snprintf(text, size, "%s (inlined in %.400s)", perch_symbols_name(symbols, frames->symbol),
+		 outer);
+}
+
+bool tables_user_variable(const struct tables *tables, const struct tables_sample *sample,
+			  uint64_t address, char *text, size_t size)
+{
+	struct perch_processes *processes = perch_session_processes(tables->input.session);
+	struct perch_thread *thread = perch_processes_thread(processes, sample->pid, sample->tid);
+	struct perch_symbols *symbols = perch_session_symbols(tables->input.session);
+	const struct perch_symbol *symbol;
+	struct perch_chain_address code;
+	struct perch_location location;
+	struct perch_chain chain;
+	uint64_t offset;
+
+	*text = 0;
+	perch_chain_init(&chain, sample->record);
+	while (thread && perch_chain_next(&chain, &code)) {
+		if (code.cpumode != PERCH_MISC_USER)
+			continue;
+		perch_processes_resolve(processes, thread, code.cpumode, code.ip, &location);
+		symbol = location.dso ? perch_symbols_find_data_near(symbols, location.dso,
+								     location.offset,
+								     (int64_t)(address - code.ip),
+								     &offset)
+				      : NULL;
+		if (!symbol)
+			continue;
+		put_symbol(tables, symbol, offset, offset != symbol->start, text, size);
+		return true;
+	}
+	return false;
+}

@@ -118,3 +118,22 @@ uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 	}
 	return address - section->address + section->offset;
 }
+
+bool perch__elf_data_offset(const struct perch__elf_segment *segment, size_t nr, uint64_t address,
+			    uint64_t *offset)
+{
+	const struct perch__elf_segment *own = NULL;
+
+	for (size_t i = 0; i < nr && !own; i++)
+		if (segment[i].size && address >= segment[i].address &&
+		    address - segment[i].address < segment[i].memory_size)
+			own = &segment[i];
+	if (!own)
+		return false;
+	*offset = address - own->address + own->offset;
+	for (size_t i = 0; i < nr; i++)
+		if (&segment[i] != own && *offset >= segment[i].offset &&
+		    *offset - segment[i].offset < segment[i].size)
+			return address - own->address < own->size;
+	return true;
+}

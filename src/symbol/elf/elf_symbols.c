@@ -42,22 +42,15 @@ static bool is_function(const struct perch__elf_symbol *symbol,
 	}
 }
 
-/* Memory without bytes in the mapped file (.bss) has no offset of its own. Sections of a debug file
- * never have bytes. */
-static bool has_bytes(const struct elf_file *mapped, uint64_t address)
-{
-	for (size_t i = 0; i < mapped->elf.nr_loads; i++)
-		if (address >= mapped->elf.segment[i].address &&
-		    address - mapped->elf.segment[i].address < mapped->elf.segment[i].size)
-			return true;
-	return false;
-}
-
 static bool is_variable(const struct perch__elf_symbol *symbol,
 			const struct perch__elf_section *section, const struct elf_file *mapped)
 {
+	uint64_t offset;
+
 	return symbol->type == STT_OBJECT && symbol->size && (section->flags & SHF_ALLOC) &&
-	       !section->code && has_bytes(mapped, symbol->value);
+	       !section->code &&
+	       perch__elf_data_offset(mapped->elf.segment, mapped->elf.nr_loads, symbol->value,
+				      &offset);
 }
 
 static bool is_wanted(const struct reading *reading, const struct perch__elf_symbol *symbol,
