@@ -84,7 +84,7 @@ static void put_ratios(const struct agent_cpu_counters *counters, struct agent_m
 	struct perch_count sum;
 
 	agent_metric_gauge(
-		metrics, "perch_counter_running_ratio",
+		metrics, "perch_running_ratio",
 		"The part of the time in which a counter ran; its value is scaled by it.");
 	for (size_t i = 0; i < PERCH__NR(counted); i++) {
 		perch_count_sum(&sum, counters->counts + i * counters->nr_cpus, counters->nr_cpus);

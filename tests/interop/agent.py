@@ -3,7 +3,7 @@
 """perch agent: profiles of the time that was asked for, from any number of clients; metrics that Prometheus takes; and a server that
 slow, wrong and strange requests do not stop."""
 import concurrent.futures
-import http.client
+import json
 import os
 import re
 import shutil
@@ -14,102 +14,12 @@ import sys
 import tempfile
 import time
 
+from agent_server import GO_CACHE, HZ, Agent, build_program, free_port, now, skip, wait_for_samples
 import cases
 from cases import check, limit
 from pprof_format import Profile
 
 PERCH = os.environ.get("PERCH", "build/perch")
-HZ = 19
-GO_CACHE = os.environ.get("GOCACHE") or os.path.expanduser("~/.cache/go-build")   # go builds its tools there
-PROGRAM = """
-__attribute__((noinline)) unsigned hot(unsigned n)
-{
-	for (volatile unsigned i = 0; i < 1000000; i++)
-		n += i;
-	return n;
-}
-
-int main(void)
-{
-	unsigned n = 0;
-	for (;;)
-		n = hot(n);
-}
-"""
-
-
-def now():
-    return time.clock_gettime(time.CLOCK_MONOTONIC)
-
-
-def skip(what, why):
-    print(f"ok - {what} # skip {why}", flush=True)
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-class Agent:
-    """A running agent with a server."""
-
-    def __init__(self, *options, prefix=(), token=None):
-        self.port = free_port()
-        self.token = token
-        self.process = subprocess.Popen([*prefix, PERCH, "agent", "--listen", f"127.0.0.1:{self.port}", *options], stderr=subprocess.PIPE,
-                                        text=True)
-        end = now() + limit(30)
-        while self.process.poll() is None and now() < end:
-            try:
-                if self.get("/healthz")[0] == 200:
-                    return
-            except OSError:
-                time.sleep(0.05)
-
-    def get(self, path, method="GET", **headers):
-        """The status, the body and the headers of an answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=limit(60))
-        try:
-            if self.token:
-                headers.setdefault("Authorization", "Bearer " + self.token)
-            connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
-            answer = connection.getresponse()
-            return answer.status, answer.read(), dict(answer.getheaders())
-        finally:
-            connection.close()
-
-    def profile(self, query):
-        status, body, _ = self.get("/debug/pprof/profile?" + query)
-        if status != 200:
-            raise OSError(f"{query}: {status} {body[:200]}")
-        return Profile(body)
-
-    def metric(self, name):
-        text = self.get("/metrics")[1].decode()
-        return sum(float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.M))
-
-    def end(self):
-        """Ends it by SIGTERM. Returns the status and what it printed."""
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            _, errors = self.process.communicate(timeout=limit(20))
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            _, errors = self.process.communicate()
-        return self.process.returncode, errors
-
-    def events(self):
-        """How many events it has open."""
-        directory = f"/proc/{self.process.pid}/fd"
-        return sum("perf_event" in os.readlink(os.path.join(directory, fd)) for fd in os.listdir(directory))
-
-
-def wait_for_samples(agent, nr):
-    end = now() + limit(60)
-    while agent.metric("perch_samples_total") < nr and now() < end:
-        time.sleep(0.1)
 
 
 def check_profile(agent, seconds):
@@ -229,7 +139,7 @@ def check_slow(agent):
     for client in idle:
         client.close()
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        found = list(pool.map(lambda _: agent.get("/debug/pprof/profile?seconds=2")[0], range(12)))
+        found = list(pool.map(lambda _: agent.get("/debug/pprof/profile?seconds=1")[0], range(12)))
     check(set(found) <= {200, 429} and found.count(200) >= 8, "too many profiles at once: some are 429", found)
 
 
@@ -336,6 +246,24 @@ def check_rights(program):
     check(agent.end()[0] == 0, "SIGTERM ends it")
 
 
+def check_doctor():
+    """perch doctor --agent says what each missing right costs."""
+    def run(*prefix):
+        done = subprocess.run([*prefix, PERCH, "doctor", "--agent", "-j"], capture_output=True, text=True, check=False, timeout=limit(60))
+        return done, {found["id"]: found for found in json.loads(done.stdout)["checks"]}
+
+    done, found = run()
+    works = found["agent-cpus"]["status"] == "ok"
+    check(done.returncode == (0 if works else 1) and len(found) >= 10, "perch doctor --agent", done)
+    silent = [one["id"] for one in found.values() if one["status"] != "ok" and not one["reason"]]
+    check(not silent, "each check that is not ok has a reason", silent)
+    if os.geteuid() or not shutil.which("setpriv"):
+        return
+    done, found = run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    running = found["agent-running"]
+    check(running["status"] == "limited" and "CAP_SYS_PTRACE" in running["change"], "a user cannot read mappings of others", running)
+
+
 def choose_target(hot):
     """All CPUs where this user may sample them, else the program."""
     done = subprocess.run([PERCH, "agent", "--once", "100ms", "-o", "/dev/null"], capture_output=True, text=True, check=False,
@@ -348,11 +276,8 @@ def choose_target(hot):
 
 def main():
     with tempfile.TemporaryDirectory() as work:
-        os.chmod(work, 0o755)
-        source, program = os.path.join(work, "hot.c"), os.path.join(work, "hot")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(PROGRAM)
-        if not shutil.which("cc") or subprocess.run(["cc", "-g", "-fno-omit-frame-pointer", "-o", program, source], check=False).returncode:
+        program = build_program(work)
+        if not program:
             skip("perch agent", "no compiler")
             return
         hot = subprocess.Popen([program])
@@ -363,6 +288,7 @@ def main():
             check_token(target, work)
             check_end(program, None)
             check_rights(program)
+            check_doctor()
         finally:
             hot.kill()
             hot.wait()

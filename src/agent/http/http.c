@@ -455,10 +455,15 @@ void agent_http_run(struct agent *agent)
 
 	if (!http)
 		return;
-	for (size_t i = 0; i < MOST_WAITING; i++)
-		if (http->waiting[i] && http->waiting[i]->state == WAITS &&
-		    agent_now() >= http->waiting[i]->answer.due)
-			make_profile(agent, http->waiting[i]);
+	for (size_t i = 0; i < MOST_WAITING; i++) {
+		struct request *request = http->waiting[i];
+
+		if (!request || agent_now() < request->answer.due)
+			continue;
+		request->connection->since = agent_now(); /* it is not the client that is late */
+		if (request->state == WAITS)
+			make_profile(agent, request);
+	}
 	close_late(http);
 	http->library->run(http->daemon);
 }

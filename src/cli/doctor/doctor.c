@@ -27,20 +27,45 @@ static unsigned terminal_width(FILE *out)
 	return ioctl(fileno(out), TIOCGWINSZ, &size) || size.ws_col < 40 ? 80 : size.ws_col;
 }
 
+struct doctor_request {
+	const char *path;
+	bool json, agent;
+};
+
 static bool print_results(const struct perch_checks *checks, struct perch_machine *machine,
-			  FILE *out, bool json)
+			  FILE *out, const struct doctor_request *request)
 {
+	struct perch_check results[DOCTOR_AGENT_RESULTS];
+	size_t nr;
 	const char *no_colour = getenv("NO_COLOR");
 	unsigned width = terminal_width(out);
 
-	if (json)
+	bool colours = width && !(no_colour && *no_colour);
+
+	if (request->agent) {
+		nr = doctor_agent_results(checks, results);
+		return request->json ? doctor_print_results_json(results, nr, out)
+				     : doctor_print_results(results, nr, out, colours, width);
+	}
+	if (request->json)
 		return doctor_print_json(checks, machine, out);
-	return doctor_print_text(checks, out, width && !(no_colour && *no_colour), width);
+	return doctor_print_text(checks, out, colours, width);
+}
+
+/* The agent is for all CPUs. */
+static bool is_usable(const struct perch_checks *checks, const struct doctor_request *request)
+{
+	const struct perch_check *cpus = perch_checks_find(checks, "system-wide");
+
+	return request->agent ? cpus && cpus->status == PERCH_CHECK_OK
+			      : perch_checks_usable(checks);
 }
 
 /* Opens the file first: if that fails, the checks need not run. */
-static int check_and_print(const struct perch_checks_options *options, const char *path, bool json)
+static int check_and_print(const struct perch_checks_options *options,
+			   const struct doctor_request *request)
 {
+	const char *path = request->path;
 	struct cli_output_file file = { .stream = stdout };
 	struct perch_checks *checks;
 	struct perch_error err;
@@ -55,10 +80,10 @@ static int check_and_print(const struct perch_checks_options *options, const cha
 		return CLI_EXIT_FAILURE;
 	}
 	errno = 0;
-	if (!print_results(checks, options->machine, file.stream, json) || fflush(file.stream) ||
+	if (!print_results(checks, options->machine, file.stream, request) || fflush(file.stream) ||
 	    ferror(file.stream))
 		error = errno ? errno : EIO;
-	status = perch_checks_usable(checks) ? 0 : CLI_EXIT_FAILURE;
+	status = is_usable(checks, request) ? 0 : CLI_EXIT_FAILURE;
 	perch_checks_free(checks);
 	if (path && cli_output_close(&file, error, &err))
 		return cli_error(DOCTOR_COMMAND, &err);
@@ -67,11 +92,6 @@ static int check_and_print(const struct perch_checks_options *options, const cha
 	return status;
 }
 
-struct doctor_request {
-	const char *path;
-	bool json;
-};
-
 #define SETS(member) CLI_SETS(struct doctor_request, member)
 
 static const struct cli_option options[] = {
@@ -79,6 +99,8 @@ static const struct cli_option options[] = {
 		.help = "print JSON: an object with an array of checks"),
 	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(path),
 		.help = "write into FILE instead of standard output"),
+	CLI_ROW(.name = "agent", SETS(agent),
+		.help = "only what perch agent needs, and what a missing right costs"),
 	{ 0 },
 };
 
@@ -107,7 +129,7 @@ int perch_cmd_doctor(int argc, char **argv)
 	how.filter_kills = calls != NULL;
 	if (perch_machine_new(&how.machine, NULL, calls, &err))
 		return cli_error(DOCTOR_COMMAND, &err);
-	status = check_and_print(&how, request.path, request.json);
+	status = check_and_print(&how, &request);
 	perch_machine_free(how.machine);
 	return status;
 }

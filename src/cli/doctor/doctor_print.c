@@ -95,10 +95,9 @@ static void print_summary(const struct perch_checks *checks, FILE *out, unsigned
 	print_wrapped(out, text, 0, width);
 }
 
-bool doctor_print_text(const struct perch_checks *checks, FILE *out, bool colours, unsigned width)
+bool doctor_print_results(const struct perch_check *results, size_t nr, FILE *out, bool colours,
+			  unsigned width)
 {
-	const struct perch_check *results;
-	size_t nr = perch_checks_results(checks, &results);
 	const char *group = "";
 
 	for (size_t i = 0; i < nr; i++) {
@@ -115,6 +114,15 @@ bool doctor_print_text(const struct perch_checks *checks, FILE *out, bool colour
 		print_below(out, "", result->reason, width);
 		print_below(out, "change: ", result->change, width);
 	}
+	return !ferror(out);
+}
+
+bool doctor_print_text(const struct perch_checks *checks, FILE *out, bool colours, unsigned width)
+{
+	const struct perch_check *results;
+	size_t nr = perch_checks_results(checks, &results);
+
+	doctor_print_results(results, nr, out, colours, width);
 	print_summary(checks, out, width);
 	return !ferror(out);
 }
@@ -183,6 +191,22 @@ static void put_facts(struct perch__json_writer *json, struct perch_machine *mac
 	perch__json_end(json);
 }
 
+/* Ends the object with the checks. */
+static bool end_json(struct perch__json_writer *json, const struct perch_check *results, size_t nr)
+{
+	struct perch__output *output = json->out;
+
+	perch__json_put_array(json, "checks");
+	for (size_t i = 0; i < nr; i++)
+		put_result(json, &results[i]);
+	perch__json_end(json);
+	perch__json_end(json);
+	perch__output_char(output, '\n');
+	perch__output_flush(output);
+	perch__output_close(output);
+	return !output->error;
+}
+
 bool doctor_print_json(const struct perch_checks *checks, struct perch_machine *machine, FILE *out)
 {
 	const struct perch_check *results;
@@ -200,13 +224,16 @@ bool doctor_print_json(const struct perch_checks *checks, struct perch_machine *
 	perch__json_put_flag(&json, "usable", perch_checks_usable(checks));
 	put_text_or_null(&json, "kernel", clean);
 	put_facts(&json, machine);
-	perch__json_put_array(&json, "checks");
-	for (size_t i = 0; i < nr; i++)
-		put_result(&json, &results[i]);
-	perch__json_end(&json);
-	perch__json_end(&json);
-	perch__output_char(&output, '\n');
-	perch__output_flush(&output);
-	perch__output_close(&output);
-	return !output.error;
+	return end_json(&json, results, nr);
+}
+
+bool doctor_print_results_json(const struct perch_check *results, size_t nr, FILE *out)
+{
+	struct perch__output output;
+	struct perch__json_writer json = { .out = &output, .indented = true };
+
+	if (perch__output_open(&output, out))
+		return false;
+	perch__json_begin_object(&json);
+	return end_json(&json, results, nr);
 }

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* perch doctor --agent: what perch agent gets from this user's rights, and what a missing one
+ * costs. */
+#include <ctype.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/nr.h"
+#include "doctor.h"
+
+#define GROUP "perch agent"
+
+/* Checks of the machine, and what perch agent lacks where they fail. */
+static const struct {
+	const char *id, *of, *title, *cost;
+} rights[] = {
+	{ "agent-cpus", "system-wide", "all CPUs",
+	  "only processes of -p and -u are profiled, in user space and the kernel as they permit" },
+	{ "agent-kernel", "sample-kernel", "samples in the kernel",
+	  "time in the kernel is missing" },
+	{ "agent-kernel-names", "kernel-symbols", "names of the kernel",
+	  "functions of the kernel are addresses" },
+	{ "agent-cgroups", "cgroups", "cgroups",
+	  "labels of containers, pods and units may be missing" },
+	{ "agent-off-cpu", "off-cpu", "time off the CPU", "--off-cpu has less, or nothing" },
+	{ "agent-counters", "core-pmu", "hardware counters",
+	  "metrics lack cycles, instructions and cache misses" },
+	{ "agent-descriptors", "descriptors", "file descriptors",
+	  "events of all CPUs may not be opened" },
+};
+
+static void check_right(const struct perch_checks *checks, size_t i, struct perch_check *result)
+{
+	const struct perch_check *found = perch_checks_find(checks, rights[i].of);
+
+	if (found)
+		*result = *found;
+	else
+		*result = (struct perch_check){ .status = PERCH_CHECK_UNKNOWN };
+	result->id = rights[i].id;
+	result->group = GROUP;
+	result->title = rights[i].title;
+	if (result->status != PERCH_CHECK_OK)
+		snprintf(result->reason, sizeof(result->reason), "%s%s%.400s", rights[i].cost,
+			 found && found->reason[0] ? ": " : "", found ? found->reason : "");
+}
+
+__attribute__((format(printf, 3, 4))) static void set_limited(struct perch_check *result,
+							      const char *change,
+							      const char *format, ...)
+{
+	va_list arguments;
+
+	result->status = PERCH_CHECK_LIMITED;
+	va_start(arguments, format);
+	vsnprintf(result->reason, sizeof(result->reason), format, arguments);
+	va_end(arguments);
+	snprintf(result->change, sizeof(result->change), "%s", change);
+}
+
+/* Mappings that cannot be read now are those of programs that started before the agent. */
+static void check_running(struct perch_check *result)
+{
+	DIR *directory = opendir("/proc");
+	unsigned all = 0, denied = 0;
+	struct dirent *entry;
+
+	*result = (struct perch_check){ .id = "agent-running",
+					.group = GROUP,
+					.title = "programs that run already" };
+	while (directory && (entry = readdir(directory))) {
+		char path[300];
+		int fd;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/maps", entry->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		all += fd >= 0 || errno == EACCES || errno == EPERM;
+		denied += fd < 0 && (errno == EACCES || errno == EPERM);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (directory)
+		closedir(directory);
+	snprintf(result->value, sizeof(result->value), "mappings of %u of %u can be read",
+		 all - denied, all);
+	if (denied)
+		set_limited(
+			result, "grant CAP_SYS_PTRACE to perch agent",
+			"functions of the others have no names until these programs start again");
+}
+
+/* A library that is loaded when it is needed. */
+static void check_library(struct perch_check *result, const char *id, const char *title,
+			  const char *library, const char *package, const char *cost)
+{
+	void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+	char change[128];
+
+	*result = (struct perch_check){ .id = id, .group = GROUP, .title = title };
+	snprintf(result->value, sizeof(result->value), "%s", library);
+	if (handle) {
+		dlclose(handle);
+		return;
+	}
+	snprintf(change, sizeof(change), "install %s", package);
+	set_limited(result, change, "%s cannot be loaded: %s", library, cost);
+}
+
+size_t doctor_agent_results(const struct perch_checks *checks,
+			    struct perch_check results[DOCTOR_AGENT_RESULTS])
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < PERCH__NR(rights); i++)
+		check_right(checks, i, &results[nr++]);
+	check_running(&results[nr++]);
+	check_library(&results[nr++], "agent-listen", "a server (--listen)", "libmicrohttpd.so.12",
+		      "libmicrohttpd12", "profiles and metrics cannot be served");
+	check_library(&results[nr++], "agent-push", "sending (--push)", "libcurl.so.4", "libcurl4",
+		      "profiles cannot be sent");
+	return nr;
+}

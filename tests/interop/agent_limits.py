@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch agent on a machine that is busy with many short processes: it needs less than 64 MB with the processes that make profiles, in
+a cgroup that has no more, and little CPU time; samples have the cgroup of their process, also of one that lives shortly; Prometheus
+scrapes it."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+
+from agent_server import HZ, Agent, build_program, free_port, now, skip, wait_for_samples
+import cases
+from cases import check, limit
+
+MB = 1 << 20
+CONTAINER = "0123456789abcdef" * 4
+
+
+def all_cpus():
+    """Why this user cannot sample all CPUs, or ""."""
+    done = subprocess.run([os.environ.get("PERCH", "build/perch"), "agent", "--once", "100ms", "-o", "/dev/null"], capture_output=True,
+                          text=True, check=False, timeout=limit(60))
+    return done.stderr.strip().splitlines()[0] if done.returncode else ""
+
+
+class Cgroup:
+    """A cgroup of the hierarchy that has a controller, or of cgroup2."""
+
+    def __init__(self, name, controller=None):
+        self.path = None
+        for mount in open("/proc/self/mounts", encoding="utf-8").read().splitlines():
+            at, kind, options = mount.split()[1:4]
+            if kind == "cgroup2" and (not controller or self.enable(at, controller)) or \
+                    kind == "cgroup" and controller and controller in options.split(","):
+                path = os.path.join(at, name)
+                try:
+                    os.mkdir(path)
+                except OSError:
+                    continue
+                self.path, self.second = path, kind == "cgroup2"
+                return
+
+    @staticmethod
+    def enable(at, controller):
+        try:
+            with open(os.path.join(at, "cgroup.controllers"), encoding="utf-8") as file:
+                if controller not in file.read().split():
+                    return False
+            with open(os.path.join(at, "cgroup.subtree_control"), "w", encoding="utf-8") as file:
+                file.write("+" + controller)
+            return True
+        except OSError:
+            return False
+
+    def write(self, name, text):
+        with open(os.path.join(self.path, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def enter(self):
+        self.write("cgroup.procs", str(os.getpid()))
+
+    def read(self, name):
+        with open(os.path.join(self.path, name), encoding="utf-8") as file:
+            return file.read()
+
+    def remove(self):
+        end = now() + limit(10)
+        while now() < end:
+            try:
+                os.rmdir(self.path)
+                return
+            except OSError:
+                time.sleep(0.1)
+
+
+def check_memory():
+    """A storm of processes, and profiles in between, in 64 MB."""
+    group = Cgroup(f"perch-test-{os.getpid()}", "memory")
+    if not group.path:
+        skip("64 MB are enough", "this user cannot make a cgroup with a memory limit")
+        return
+    try:
+        group.write("memory.max" if group.second else "memory.limit_in_bytes", str(64 * MB))
+        agent = Agent(preexec_fn=group.enter)
+        storm = subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"])
+        try:
+            for _ in range(3):
+                status = agent.get("/debug/pprof/profile?seconds=2")[0]
+                check(status == 200, "a profile among many short processes", status)
+            check(agent.get("/?past=10")[0] == 200, "and a page")
+            if group.second:
+                killed = "oom_kill 0" not in group.read("memory.events")
+            else:
+                killed = "oom_kill 0" not in group.read("memory.oom_control")
+            check(not killed and agent.process.poll() is None, "64 MB are enough")
+            check(not agent.metric("perch_lost_records_total"), "no record is lost")
+            cpu, seconds = agent.metric("perch_agent_cpu_seconds_total"), agent.metric("perch_uptime_seconds")
+            check(cpu < seconds * os.cpu_count() * 0.25, "it takes a small part of the CPUs", [str(cpu), str(seconds)])
+        finally:
+            storm.kill()
+            storm.wait()
+            status = agent.end()
+        check(status == (0, ""), "SIGTERM ends it", str(status))
+    finally:
+        group.remove()
+
+
+def check_labels(program, work):
+    """The cgroup of a sample, of a process that starts later and of its short children."""
+    group = Cgroup(f"docker-{CONTAINER}.scope")
+    if not group.path:
+        skip("samples have their cgroup", "this user cannot make a cgroup")
+        return
+    name = f"busy-{os.getpid()}"   # other programs have functions of that name, too
+    shutil.copy(program, os.path.join(work, name))
+    program = os.path.join(work, name)
+    agent = Agent()
+    try:
+        busy = subprocess.Popen(["sh", "-c", f"while :; do timeout 0.2 {program}; done"], preexec_fn=group.enter)
+        try:
+            wait_for_samples(agent, agent.metric("perch_samples_total") + 30)
+            profile = agent.profile("seconds=3")
+        finally:
+            busy.kill()
+            busy.wait()
+        hot = [(values[0], labels) for stack, values, labels in profile.samples
+               if "hot" in stack and name in str(labels)]
+        named = sum(nr for nr, labels in hot if CONTAINER in str(labels))
+        known = any(labels.get("cgroup", "/") != "/" for _, _, labels in profile.samples)
+        if hot and not known:
+            skip("samples have their cgroup", "events of this kernel have none (before Linux 5.7)")
+        else:
+            check(hot and named >= 0.95 * sum(nr for nr, _ in hot), "samples of short processes have their container", str(hot[:5]))
+    finally:
+        check(agent.end()[0] == 0, "SIGTERM ends it")
+        time.sleep(0.3)
+        group.remove()
+
+
+def query(port, text):
+    """The value of an expression, or None."""
+    url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": text})
+    try:
+        with urllib.request.urlopen(url, timeout=limit(10)) as answer:
+            found = json.load(answer)["data"]["result"]
+    except OSError:
+        return None
+    return float(found[0]["value"][1]) if found else None
+
+
+def check_prometheus(program, work):
+    if not shutil.which("prometheus"):
+        skip("Prometheus scrapes it", "no prometheus")
+        return
+    agent = Agent()
+    port = free_port()
+    config = os.path.join(work, "prometheus.yaml")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(f"""global: {{scrape_interval: 1s}}
+scrape_configs:
+  - job_name: perch
+    static_configs: [{{targets: ['127.0.0.1:{agent.port}']}}]
+""")
+    server = subprocess.Popen(["prometheus", "--config.file", config, "--storage.tsdb.path", os.path.join(work, "data"),
+                               f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    busy = [subprocess.Popen([program]) for _ in range(os.cpu_count())]
+    try:
+        rate, end = None, now() + limit(90)
+        while now() < end and (rate is None or query(port, "count_over_time(up{job='perch'}[10s])") < 9):
+            time.sleep(1)
+            rate = query(port, "rate(perch_samples_total[10s])")
+        wanted = HZ * os.cpu_count()
+        check(query(port, "up{job='perch'}") == 1, "Prometheus scrapes it")
+        check(rate and wanted * 0.7 < rate < wanted * 1.15, "and the rate of samples is that of busy CPUs", [str(rate), str(wanted)])
+        check((query(port, "count({__name__=~'perch_.*'})") or 0) > 20, "and has the other values")
+    finally:
+        for one in [server, *busy]:
+            one.kill()
+            one.wait()
+    check(agent.end()[0] == 0, "SIGTERM ends it")
+
+
+def main():
+    reason = all_cpus()
+    if reason:
+        skip("perch agent of all CPUs", reason)
+        return
+    with tempfile.TemporaryDirectory() as work:
+        program = build_program(work)
+        if not program:
+            skip("perch agent of all CPUs", "no compiler")
+            return
+        check_memory()
+        check_labels(program, work)
+        check_prometheus(program, work)
+
+
+main()
+sys.exit(cases.failed)
