@@ -23,16 +23,22 @@
 /* Names and files of programs that have ended stay until the recording starts anew. */
 static void renew_if_grown(struct agent *agent)
 {
-	const uint64_t most = AGENT_GROWTH + agent->options->window_bytes;
+	struct agent_window_stats stats;
 	struct perch_error err = { 0 };
-	uint64_t oldest, end, used = agent_used_memory();
+	uint64_t oldest, end, used = agent_allocated_memory();
 
+	agent_window_get_stats(agent->window, &stats);
+	used -= used > stats.allocated ? stats.allocated : used;
+	agent_window_times(agent->window, 0, agent_window_oldest(agent->window) + 1, &oldest, &end);
+	if (!agent_source_free_old(agent->source, oldest)) {
+		agent->first_memory = 0; /* it is that of the recording that is left */
+		return;
+	}
 	if (!agent->first_memory)
 		agent->first_memory = used;
-	if (used <= agent->first_memory + most)
+	if (used <= agent->first_memory + AGENT_GROWTH)
 		return;
-	agent_window_times(agent->window, 0, agent_window_oldest(agent->window) + 1, &oldest, &end);
-	if (agent_source_renew(agent->source, agent_now(), oldest, &err) < 0)
+	if (agent_source_renew(agent->source, agent_now(), &err) < 0)
 		agent_note(agent, "cannot start anew: %s", err.message);
 }
 

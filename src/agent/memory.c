@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -16,6 +17,17 @@ static uint64_t read_pages(const char *format)
 		pages = 0;
 	fclose(file);
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t agent_allocated_memory(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+	struct mallinfo2 info = mallinfo2();
+
+	return (uint64_t)info.uordblks + info.hblkhd;
+#else
+	return agent_used_memory();
+#endif
 }
 
 uint64_t agent_used_memory(void)

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+/* Bytes that are allocated; 0 if unknown. */
+uint64_t agent_allocated_memory(void);
 /* Bytes of writable memory, whether it is used or not; 0 if unknown. */
 uint64_t agent_used_memory(void);
 /* Bytes that are in memory. */

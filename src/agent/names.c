@@ -171,12 +171,12 @@ static int open_symbols(struct agent_names *names, const struct perch_dso *dso,
 	const struct perch_session *session = agent_source_session(names->source, dso);
 
 	if (names->symbols &&
-	    (names->session != session || agent_used_memory() > names->memory + MOST_GROWTH))
+	    (names->session != session || agent_allocated_memory() > names->memory + MOST_GROWTH))
 		close_symbols(names);
 	if (names->symbols)
 		return 0;
 	names->session = session;
-	names->memory = agent_used_memory();
+	names->memory = agent_allocated_memory();
 	return agent_source_new_symbols(names->source, &names->symbols, err);
 }
 

@@ -18,8 +18,9 @@
 #include "base/no_memory.h"
 #include "live_session.h"
 
-#define FIRST_OF_FILES	 64	    /* record types that the kernel does not write */
-#define MOST_ROUND_BYTES (8u << 20) /* of records that wait to be sorted */
+#define FIRST_OF_FILES	 64	      /* record types that the kernel does not write */
+#define KEPT_ROUND_BYTES (256u << 10) /* of memory between rounds */
+#define MOST_ROUND_BYTES (8u << 20)   /* of records that wait to be sorted */
 
 /* One recording. */
 struct epoch {
@@ -218,6 +219,13 @@ static int deliver_round(struct agent_source *source, struct perch_error *err)
 		rc = take_bytes(source, source->waiting[i].offset, err);
 	source->nr_waiting = 0;
 	source->used = 0;
+	if (source->capacity > KEPT_ROUND_BYTES) {
+		free(source->bytes);
+		free(source->waiting);
+		source->bytes = NULL;
+		source->waiting = NULL;
+		source->capacity = source->waiting_capacity = 0;
+	}
 	return rc < 0 ? rc : 0;
 }
 
@@ -374,16 +382,21 @@ static void count_epoch(const struct agent_source *source, struct agent_source_s
 	stats->ring_bytes = stats->rings * ring_pages(stats->rings) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-int agent_source_renew(struct agent_source *source, uint64_t now, uint64_t oldest,
-		       struct perch_error *err)
+bool agent_source_free_old(struct agent_source *source, uint64_t oldest)
+{
+	if (source->before.session && oldest > source->before.ended)
+		close_epoch(&source->before);
+	return !source->before.session;
+}
+
+int agent_source_renew(struct agent_source *source, uint64_t now, struct perch_error *err)
 {
 	struct agent_source_stats stats = source->stats;
 	struct epoch old = source->now;
 	int rc;
 
-	if (source->before.session && oldest <= source->before.ended)
-		return 0; /* its stacks are still in the window */
-	close_epoch(&source->before);
+	if (source->before.session)
+		return 0;
 	count_epoch(source, &stats);
 	source->now = (struct epoch){ 0 };
 	rc = open_epoch(source, err);

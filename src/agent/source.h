@@ -53,11 +53,12 @@ bool agent_source_ended(struct agent_source *source);
 /*
  * What is known of a system grows for days: names and files of programs that were built and run
  * once. So the recording starts anew when much memory is used. Stacks of the old one can be named
- * until the window has none. oldest: begin of the oldest slice, in ns. Returns 0, or a negative
- * errno: the old recording goes on.
+ * until the window has none. Returns 0, or a negative errno: the old recording goes on.
  */
-int agent_source_renew(struct agent_source *source, uint64_t now, uint64_t oldest,
-		       struct perch_error *err);
+int agent_source_renew(struct agent_source *source, uint64_t now, struct perch_error *err);
+/* Frees the old recording if the window has none of its stacks. oldest: begin of the oldest slice,
+ * in ns. Returns true if there is no old one. */
+bool agent_source_free_old(struct agent_source *source, uint64_t oldest);
 
 /* The events, as those of a file. */
 size_t agent_source_events(const struct agent_source *source,

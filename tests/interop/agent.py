@@ -264,6 +264,26 @@ def check_doctor():
     check(running["status"] == "limited" and "CAP_SYS_PTRACE" in running["change"], "a user cannot read mappings of others", running)
 
 
+def check_off_cpu(program):
+    """The time off the CPU is a profile of its own."""
+    agent = Agent("--off-cpu")
+    if agent.process.poll() is not None:
+        skip("time off the CPU", agent.process.communicate()[1].strip().replace("\n", " "))
+        return
+    sleeper = subprocess.Popen(["sh", "-c", f"while :; do timeout 0.1 {program}; sleep 0.2; done"], start_new_session=True)
+    try:
+        status, body, _ = agent.get("/debug/pprof/offcpu?seconds=3")
+        profile = Profile(body) if status == 200 else None
+        check(profile and profile.types[-1] == ("off_cpu", "nanoseconds"), "time off the CPU is served", [status, profile and profile.types])
+        slept = sum(values[-1] for _, values, labels in profile.samples if "sleep" in str(labels.get("comm", labels)))
+        check(slept > 100e6, "with the time that a program slept", [slept, str([labels for _, _, labels in profile.samples][:10])])
+        check(agent.profile("past=10").types[:2] == [("samples", "count"), ("cpu", "nanoseconds")], "and CPU time is apart from it")
+    finally:
+        os.killpg(sleeper.pid, signal.SIGKILL)
+        sleeper.wait()
+    check(agent.end()[0] == 0, "SIGTERM ends it")
+
+
 def choose_target(hot):
     """All CPUs where this user may sample them, else the program."""
     done = subprocess.run([PERCH, "agent", "--once", "100ms", "-o", "/dev/null"], capture_output=True, text=True, check=False,
@@ -287,6 +307,8 @@ def main():
             check_server(target, work)
             check_token(target, work)
             check_end(program, None)
+            if not target:
+                check_off_cpu(program)
             check_rights(program)
             check_doctor()
         finally:

@@ -60,4 +60,11 @@ static inline size_t agent_table_bytes(const struct agent_table *table)
 	return table->used * (table->size + 2 * sizeof(struct perch__hash_slot));
 }
 
+/* With free items. */
+static inline size_t agent_table_allocated(const struct agent_table *table)
+{
+	return table->capacity * table->size +
+	       (table->index.slot ? table->index.mask + 1 : 0) * sizeof(struct perch__hash_slot);
+}
+
 #endif

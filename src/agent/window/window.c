@@ -595,6 +595,10 @@ void agent_window_get_stats(const struct agent_window *window, struct agent_wind
 {
 	*stats = window->stats;
 	stats->bytes = used_bytes(window);
+	stats->allocated =
+		bytes_of_rows(window) + window->texts.used * 64 +
+		agent_table_allocated(&window->texts) + agent_table_allocated(&window->labels) +
+		agent_table_allocated(&window->addresses) + agent_table_allocated(&window->stacks);
 	stats->stacks = window->stacks.used;
 	stats->addresses = window->addresses.used;
 	stats->slices = window->nr;

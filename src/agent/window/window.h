@@ -54,7 +54,8 @@ struct agent_window_stats {
 	uint64_t truncated_samples; /* whose stack became "[truncated]" */
 	uint64_t unlabeled_samples; /* without thread labels, for lack of memory */
 	uint64_t dropped_samples;   /* that left before their time, for lack of memory */
-	size_t bytes;
+	size_t bytes;		    /* that the samples need */
+	size_t allocated;	    /* with free items of tables */
 	size_t stacks, addresses, slices;
 };
 

@@ -16,7 +16,7 @@
 #define MOST_HZ		1000
 #define DEFAULT_HISTORY 300 /* seconds */
 #define MOST_HISTORY	3600
-#define DEFAULT_MEMORY	24 /* MB */
+#define DEFAULT_MEMORY	16 /* MB */
 #define NS		1000000000ull
 
 static int set_off_cpu(const struct cli_given *given)
@@ -56,7 +56,7 @@ static const struct cli_option options[] = {
 	CLI_ROW(.name = "history", .argument = "TIME", .at = AT(history_ns),
 		.set = agent_set_duration, .help = "how long samples are kept (300s)"),
 	CLI_ROW(.name = "memory", .argument = "MB", SETS(memory),
-		.help = "most memory of samples that are kept (24)"),
+		.help = "most memory of samples that are kept (16)"),
 	CLI_ROW(.name = "once", .argument = "TIME", .at = AT(once_ns), .set = agent_set_duration,
 		.help = "write one profile of TIME to -o, and end"),
 	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(options.once),
