@@ -6,11 +6,13 @@ import collections
 import gzip
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 
 import cases
+import flamegraph_rows
 from cases import check, limit
 
 PERCH = os.environ.get("PERCH", "perch")
@@ -214,12 +216,31 @@ def check_slices():
     check(nr > 100 and not problems and not any(opened.values()), "slices of threads follow each other", str(problems[:3]), str(nr))
 
 
+def check_uncertain():
+    """Thread 7 leaves its CPU without a record: its run is marked, and a note has the number."""
+    def switch(time, tid, out):
+        return flamegraph_rows.record(14, out << 13, struct.pack("<IIQII", tid, tid, time, 0, 0))
+
+    flamegraph_rows.write_file("missing", [switch(1000, 7, 0), switch(2000, 7, 1), switch(2000, 8, 0), switch(3000, 8, 1), switch(3000, 7, 0),
+                                           switch(5000, 8, 0), switch(6000, 8, 1), switch(6000, 7, 0), switch(7000, 7, 1)])
+    packets = export("missing")
+    tracks = {track["uuid"][0]: track["thread"][0]["tid"][0] for packet in packets for track in packet["track"]}
+    begins = [(packet["timestamp"][0], tracks[event["track"][0]]) for packet in packets for event in packet["slice"] if event["type"][0] == 1 and
+              event["name"][0] == "uncertain: a switch is missing"]
+    check((3000, 7) in begins and (1000, 7) not in begins and (2000, 8) not in begins, "a run of which a switch is missing is marked", str(begins))
+    note = run("export", "--format", "perfetto", "-i", "missing", "-o", "missing.gz").stderr
+    check(re.search(r"\d+ intervals? of threads may be wrong, because switches are missing", note), "and a note has their number", note)
+    note = run("flamegraph", "-i", "missing", "-o", "-").stderr
+    check("may be wrong, because switches are missing" in note, "that of a page, too", note)
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
         check_schedule()
         check_samples()
         check_slices()
+        check_uncertain()
         os.chdir("/")
     return 1 if cases.failed else 0
 
