@@ -28,6 +28,13 @@ void perch__cursor_start(struct perch_reader *reader, struct perch__cursor *curs
 	perch__decompress_restart(reader);
 }
 
+void perch__cursor_of_range(const struct perch_reader *reader, struct perch__cursor *cursor,
+			    size_t number)
+{
+	*cursor = (struct perch__cursor){ .one_range = true };
+	enter_range(reader, cursor, number);
+}
+
 /* Two record types have a payload that their 16-bit size does not include. */
 uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t size)
 {
@@ -183,7 +190,7 @@ static bool next_range(struct perch_reader *reader, struct perch__cursor *cursor
 	if (!is_cut_off(reader, cursor))
 		cursor->corrupt += cursor->decompressed_end - cursor->decompressed_at;
 	cursor->decompressed_at = cursor->decompressed_end;
-	if (cursor->range + 1 >= reader->nr_ranges)
+	if (cursor->one_range || cursor->range + 1 >= reader->nr_ranges)
 		return false;
 	perch__decompress_begin(reader);
 	enter_range(reader, cursor, cursor->range + 1);

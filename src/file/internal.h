@@ -8,9 +8,9 @@
  * both byte orders, directories, pipe format and compressed records become one stream of records,
  * in file order or by time. By time, it sorts an index of the records of some rounds, delivers
  * each record that no later round can precede, and discards it with its pages: memory does not
- * grow with the file. A file without FINISHED_ROUND is one batch, and so are all files of a
- * directory together. Records of wrong rounds are delivered late, and counted. A file calls only
- * files below its own:
+ * grow with the file. A file without FINISHED_ROUND is one batch. The files of a directory are read
+ * side by side; compressed ones are one batch. Records of wrong rounds are delivered late, and
+ * counted. A file calls only files below its own:
  *
  *	fields/fields_records.c		fields of the records of perf.data itself
  *	  fields/fields_variable.c	  those of variable size
@@ -19,6 +19,7 @@
  *	reader.c			opens a recording, delivers its records
  *	  pipe.c			  pipe format
  *	  order.c			  sorts records by time
+ *	    streams.c			    the files of a directory, side by side
  *	  header.c			  header and attrs
  *	    foreign.c			    names files of other tools
  *	  load.c			  maps a file, a copy of a pipe or a directory
@@ -155,6 +156,7 @@ struct perch__cursor {
 	uint64_t decompressed_end; /* end of the decompressed bytes */
 	bool decompressing;	   /* the next record may be a decompressed one */
 	bool too_large;		   /* the limit of decompressed bytes was reached */
+	bool one_range;		   /* it ends with its range */
 	uint64_t corrupt;	   /* bytes that were skipped */
 };
 
@@ -174,6 +176,16 @@ struct perch__rounds {
 	uint64_t late;	       /* records that are older than that */
 	bool any_in_order;     /* the round has a record that is not */
 	bool ended;	       /* the last record was FINISHED_ROUND */
+	bool any;	       /* there was one */
+};
+
+/* A file of a directory that is read beside others. */
+struct perch__stream {
+	struct perch__cursor cursor;
+	struct perch__rounds rounds;
+	uint64_t released; /* its pages before this offset were */
+	uint64_t records;  /* that were read */
+	bool ended;
 };
 
 /* PERCH_ORDER_TIME: an index of the records of some rounds. */
@@ -187,8 +199,9 @@ struct perch__sorted {
 	uint64_t *needed_from;
 	size_t needed_capacity;
 	struct perch__rounds rounds;
-	size_t batch;  /* records in a batch, at least */
-	uint64_t from; /* position of the batch, for the progress */
+	struct perch__stream *stream; /* one for each range; NULL: one after the other is read */
+	size_t batch;		      /* records in a batch, at least */
+	uint64_t from;		      /* position of the batch, for the progress */
 	bool started, ended;
 	bool whole; /* the index has all records of the file */
 	int failed; /* errno of a batch that could not be read */
@@ -366,6 +379,9 @@ static inline enum perch_byte_order perch__byte_order(bool swapped)
 int perch__cursor_next(struct perch_reader *reader, struct perch__cursor *cursor, uint64_t *offset,
 		       struct perch_error *err);
 void perch__cursor_start(struct perch_reader *reader, struct perch__cursor *cursor);
+/* A cursor of one file of a directory, without compressed records. */
+void perch__cursor_of_range(const struct perch_reader *reader, struct perch__cursor *cursor,
+			    size_t number);
 /*
  * Returns the number of bytes after a record that belong to it. It is not checked. size: the
  * checked size of the record, because the file may change meanwhile.
@@ -429,6 +445,17 @@ int perch__sorted_next(struct perch_reader *reader, uint64_t *offset, struct per
 void perch__sorted_rewind(struct perch_reader *reader);
 void perch__sorted_free(struct perch_reader *reader);
 int perch__index_sort(struct perch__sorted *sorted);
+
+/* streams.c: the files of a directory, side by side. */
+
+/* Makes the streams of a directory in which nothing is compressed. Returns 0 or -ENOMEM. */
+int perch__streams_begin(struct perch_reader *reader);
+/* Adds the records of a batch to the index. Returns 0 or a negative errno. */
+int perch__streams_collect(struct perch_reader *reader, struct perch_error *err);
+/* The lowest time that a record can have which is not in the index. */
+uint64_t perch__streams_limit(const struct perch_reader *reader);
+/* Releases the pages that no record of the index needs. */
+void perch__streams_release(struct perch_reader *reader);
 
 /* ---- writer.c ---- */
 

@@ -10,13 +10,13 @@
  * The sort is a stable merge of adjacent runs, which first excludes the entries that are in place.
  * It moves each entry of a recorded file a few times only, and takes O(n log n) for any file.
  *
- * A recorder ends each round with FINISHED_ROUND. All records after one are newer than the newest
- * record of the round before, so the index has the records of some rounds only: a batch. A file
- * without FINISHED_ROUND is one batch. All files of a directory together are one batch, too.
+ * The index has the records of some rounds only (rounds.h): a batch. A file without FINISHED_ROUND
+ * is one batch. The files of a directory are read side by side (streams.c), if nothing in them is
+ * compressed; else all of them together are one batch.
  */
 #include "base/no_memory.h"
 #include "base/search.h"
-#include "internal.h"
+#include "rounds.h"
 
 #define RELEASE_LEAST (4u << 20) /* bytes: each call interrupts the other threads */
 #define MIN_RUN	      24u
@@ -145,63 +145,6 @@ int perch__index_sort(struct perch__sorted *sorted)
 	return rc;
 }
 
-/* ---- rounds ---- */
-
-/*
- * Returns true for a round whose records are all older than one that was delivered. The times of
- * earlier rounds were wrong then, and are not compared with later ones.
- */
-static bool restart_rounds(struct perch__rounds *rounds)
-{
-	if (rounds->any_in_order || !rounds->round_latest)
-		return false;
-	rounds->latest = rounds->last_round = rounds->round_latest;
-	rounds->limit = 0;
-	rounds->delivered = 0;
-	return true;
-}
-
-static void end_round(struct perch__rounds *rounds)
-{
-	if (!restart_rounds(rounds)) {
-		rounds->limit = rounds->last_round;
-		rounds->last_round = rounds->latest;
-	}
-	rounds->round_latest = 0;
-	rounds->any_in_order = false;
-	rounds->ended = true;
-}
-
-/*
- * Records without a time get the position that they have in a reader that sorts round by round: it
- * delivers them at once, before all records that wait for the end of the round. The limit does not
- * fall, so these records keep their order.
- */
-static uint64_t entry_time(struct perch_reader *reader, struct perch__rounds *rounds,
-			   uint64_t offset)
-{
-	const uint8_t *record = perch__record_at(reader, offset);
-	uint64_t time, available = perch__record_available(reader, offset);
-
-	/* the CPU prefetches no more than a page */
-	__builtin_prefetch(record + 1024);
-	if (perch_decoder_time(reader->decoder, record, available, &time) && time &&
-	    time != UINT64_MAX) {
-		if (time > rounds->latest)
-			rounds->latest = time;
-		if (time > rounds->round_latest)
-			rounds->round_latest = time;
-		if (time >= rounds->delivered)
-			rounds->any_in_order = true;
-		else
-			rounds->late++;
-		return time;
-	}
-	if (perch__file_u32(reader, record) == PERCH_RECORD_FINISHED_ROUND)
-		end_round(rounds);
-	return rounds->limit;
-}
-
 /* ---- the index ---- */
 
 /* Discards the entries that were delivered, and the decompressed records that only they refer to.
@@ -217,6 +160,8 @@ static void discard_delivered(struct perch_reader *reader)
 	memmove(sorted->entries, sorted->entries + sorted->ready,
 		sorted->nr * sizeof(*sorted->entries));
 	sorted->next = sorted->ready = 0;
+	if (sorted->stream)
+		perch__streams_release(reader);
 	if (!least)
 		return;
 	for (size_t i = 0; i < sorted->nr; i++) {
@@ -262,7 +207,7 @@ static int collect_batch(struct perch_reader *reader, struct perch_error *err)
 
 		if (reader->cursor.range != rounds->range)
 			*rounds = (struct perch__rounds){ .range = reader->cursor.range };
-		time = entry_time(reader, rounds, offset);
+		time = perch__rounds_time(reader, rounds, offset);
 		entry = PERCH__ARRAY_APPEND(sorted->entries, sorted->nr, sorted->capacity);
 		if (!entry)
 			return -ENOMEM;
@@ -288,6 +233,10 @@ static int plan_release(struct perch_reader *reader)
 
 	if (PERCH__ARRAY_RESERVE(sorted->needed_from, sorted->needed_capacity, blocks))
 		return -ENOMEM;
+	if (sorted->stream) { /* each file has pages that are needed */
+		memset(sorted->needed_from, 0, blocks * sizeof(*sorted->needed_from));
+		return 0;
+	}
 	for (size_t i = sorted->nr, block = blocks; block-- > 0;) {
 		while (i > block * PERCH__INDEX_BLOCK) {
 			i--;
@@ -299,6 +248,26 @@ static int plan_release(struct perch_reader *reader)
 	return 0;
 }
 
+static int compare_offsets(const void *left, const void *right)
+{
+	const struct perch__index_entry *a = left, *b = right;
+
+	return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* Records of one time are in the order of the files, as if all files were one batch. */
+static void sort_equal_times(struct perch__index_entry *entries, size_t nr)
+{
+	for (size_t first = 0, end; first < nr; first = end) {
+		bool in_order = true;
+
+		for (end = first + 1; end < nr && entries[end].time == entries[first].time; end++)
+			in_order &= entries[end - 1].offset < entries[end].offset;
+		if (!in_order)
+			qsort(entries + first, end - first, sizeof(*entries), compare_offsets);
+	}
+}
+
 static int sort_batch(struct perch_reader *reader)
 {
 	struct perch__sorted *sorted = &reader->sorted;
@@ -306,9 +275,15 @@ static int sort_batch(struct perch_reader *reader)
 
 	if (rc)
 		return rc;
-	sorted->ready = sorted->ended
-				? sorted->nr
-				: count_upto(sorted->entries, sorted->nr, sorted->rounds.limit);
+	if (sorted->ended)
+		sorted->ready = sorted->nr;
+	else if (sorted->stream)
+		sorted->ready =
+			count_before(sorted->entries, sorted->nr, perch__streams_limit(reader));
+	else
+		sorted->ready = count_upto(sorted->entries, sorted->nr, sorted->rounds.limit);
+	if (sorted->stream)
+		sort_equal_times(sorted->entries, sorted->ready);
 	if (sorted->ready && sorted->entries[sorted->ready - 1].time > sorted->rounds.delivered)
 		sorted->rounds.delivered = sorted->entries[sorted->ready - 1].time;
 	return plan_release(reader);
@@ -323,7 +298,10 @@ static int next_batch(struct perch_reader *reader, struct perch_error *err)
 	sorted->started = true;
 	discard_delivered(reader);
 	sorted->from = perch__cursor_position(reader);
-	rc = collect_batch(reader, err);
+	rc = perch__streams_begin(reader);
+	if (!rc)
+		rc = sorted->stream ? perch__streams_collect(reader, err)
+				    : collect_batch(reader, err);
 	if (!rc)
 		rc = sort_batch(reader);
 	sorted->whole = sorted->whole && sorted->ended;
@@ -366,6 +344,8 @@ void perch__sorted_rewind(struct perch_reader *reader)
 	sorted->failed = 0;
 	sorted->rounds = (struct perch__rounds){ 0 };
 	perch__cursor_start(reader, &reader->cursor);
+	free(sorted->stream);
+	sorted->stream = NULL;
 }
 
 void perch__sorted_free(struct perch_reader *reader)
@@ -373,4 +353,5 @@ void perch__sorted_free(struct perch_reader *reader)
 	free(reader->sorted.entries);
 	free(reader->sorted.copy);
 	free(reader->sorted.needed_from);
+	free(reader->sorted.stream);
 }

@@ -136,12 +136,112 @@ static void compresses_each_file(void **state)
 	remove_directory(path);
 }
 
+/* ---- several files in the order of time ---- */
+
+#define FILES  4
+#define ROUNDS 60
+
+/* Writes records of four files, with rounds or without; many have the same time. Returns their
+ * number. */
+static size_t write_files(bool with_rounds, size_t each)
+{
+	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
+	struct perch_writer *writer = open_directory(), *part[FILES];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < FILES; i++)
+		assert_int_equal(perch_writer_open_part(&part[i], writer, NULL), 0);
+	for (uint64_t round = 0; round < ROUNDS; round++)
+		for (size_t i = 0; i < FILES; i++) {
+			for (uint64_t k = 0; k < each * (i + 1); k++, nr++)
+				put_sample(part[i], 21,
+					   1000 + (round * 1000 + k * 1000 / (each * (i + 1))) *
+							   10000);
+			if (with_rounds)
+				assert_int_equal(perch_writer_append(
+							 part[i],
+							 &(struct iovec){ (void *)&round_end, 8 },
+							 1, NULL),
+						 0);
+		}
+	for (size_t i = 0; i < FILES; i++)
+		assert_int_equal(perch_writer_close(part[i], NULL), 0);
+	close_writer(writer);
+	return nr;
+}
+
+/* Reads all samples. most: gets the largest number of records that the index has had. */
+static size_t read_files(size_t batch, uint64_t *offsets, size_t *most)
+{
+	struct perch_reader *reader = open_reader(PERCH_ORDER_TIME);
+	struct perch_reader_damage damage;
+	struct perch_record record;
+	uint64_t last = 0;
+	size_t nr = 0;
+
+	reader->sorted.batch = batch;
+	*most = 0;
+	for (int pass = 0; pass < 2; pass++) {
+		nr = 0;
+		last = 0;
+		while (perch_reader_next(reader, &record, NULL) > 0) {
+			if (reader->sorted.nr > *most)
+				*most = reader->sorted.nr;
+			if (record.type != PERCH_RECORD_SAMPLE)
+				continue;
+			offsets[nr] = (uintptr_t)record.bytes - (uintptr_t)reader->file;
+			assert_true(record.sample.time > last ||
+				    (record.sample.time == last && nr &&
+				     offsets[nr] > offsets[nr - 1]));
+			last = record.sample.time;
+			nr++;
+		}
+		perch_reader_get_damage(reader, &damage);
+		assert_int_equal(damage.late_records + damage.corrupt_bytes, 0);
+		perch_reader_rewind(reader);
+	}
+	perch_reader_close(reader);
+	return nr;
+}
+
+/* The order is that of one batch, for any size of batches, and the index has a part of the records.
+ */
+static void check_streams(bool with_rounds, size_t each, size_t limit)
+{
+	size_t nr = write_files(with_rounds, each), most;
+	uint64_t *whole = calloc(nr, sizeof(*whole)), *part = calloc(nr, sizeof(*part));
+	static const size_t batches[] = { 1, 5000 };
+
+	assert_non_null(whole);
+	assert_non_null(part);
+	assert_int_equal(read_files(SIZE_MAX, whole, &most), nr);
+	assert_true(most >= nr);
+	for (size_t i = 0; i < sizeof(batches) / sizeof(*batches); i++) {
+		assert_int_equal(read_files(batches[i], part, &most), nr);
+		assert_memory_equal(part, whole, nr * sizeof(*part));
+		assert_in_range(most, 1, limit);
+	}
+	free(whole);
+	free(part);
+	remove_directory(path);
+}
+
+static void interleaves_files(void **state)
+{
+	(void)state;
+	check_streams(true, 20, 10000);
+	/* files of perf have no rounds, which the first 65536 records show */
+	check_streams(false, 600, 300000);
+	check_streams(false, 5, FILES * 5 * 4 * ROUNDS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_all_files_by_time),
 		cmocka_unit_test(replaces_recordings_alone),
 		cmocka_unit_test(compresses_each_file),
+		cmocka_unit_test(interleaves_files),
 	};
 
 	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);
