@@ -40,6 +40,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <perch/error.h>
+#include <perch/file.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -172,6 +173,19 @@ struct perch_encoder_sample {
 
 /** A profile that is being made. */
 struct perch_encoder;
+
+/**
+ * Describes an event of the kernel for a profile. The clocks, and cycles with a frequency, are
+ * sampled by time. Off-CPU time (perch/off_cpu.h) is "off_cpu", the name that engines know. Values
+ * are the periods of samples.
+ *
+ * @param event          the event, as perch_reader_events() returns it; its name must outlive the
+ *                       description
+ * @param[out] described  the description
+ * @return false for an event that has no samples (dummy); described is set nevertheless
+ */
+PERCH_API bool perch_encoder_describe(const struct perch_file_event *event,
+				      struct perch_encoder_event *described);
 
 /**
  * Creates a profile without samples.

@@ -214,13 +214,17 @@ static int add_labels(struct encoding *encoding, uint32_t index, struct perch_er
 			.resource = true,
 		};
 	if (from.cgroup && encoding->kind != AGENT_PYROSCOPE)
-		label[nr++] = (struct perch_encoder_label){ .key = "cgroup", .text = from.cgroup };
+		label[nr++] = (struct perch_encoder_label){ .key = "process.linux.cgroup",
+							    .text = from.cgroup };
 	if (from.comm)
-		label[nr++] = (struct perch_encoder_label){ .key = "comm", .text = from.comm };
+		label[nr++] =
+			(struct perch_encoder_label){ .key = "thread.name", .text = from.comm };
 	if (from.pid)
-		label[nr++] = (struct perch_encoder_label){ .key = "pid", .number = from.pid };
+		label[nr++] =
+			(struct perch_encoder_label){ .key = "process.pid", .number = from.pid };
 	if (from.tid)
-		label[nr++] = (struct perch_encoder_label){ .key = "tid", .number = from.tid };
+		label[nr++] =
+			(struct perch_encoder_label){ .key = "thread.id", .number = from.tid };
 	return nr ? perch_encoder_add_labels(encoding->encoder, label, nr, &encoding->labels[index],
 					     err)
 		  : 0;
@@ -257,24 +261,11 @@ static size_t choose_events(struct encoding *encoding, struct perch_encoder_even
 	size_t nr = agent_source_events(agent->source, &events), nr_chosen = 0;
 
 	for (size_t i = 0; i < nr && i < AGENT_MOST_EVENTS; i++) {
-		const struct perch_attr *attr = &events[i].attr;
-		bool off_cpu = perch__is_off_cpu(&events[i]),
-		     clock = attr->type == PERCH_TYPE_SOFTWARE &&
-			     (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
-			      attr->config == PERCH_COUNT_SW_TASK_CLOCK);
+		bool has_samples = perch_encoder_describe(&events[i], &chosen[nr_chosen]);
 
 		encoding->event[i] = AGENT_NONE;
-		if (!(off_cpu ? wants_off_cpu : wants_cpu && attr->sample_period))
-			continue;
-		encoding->event[i] = (uint32_t)nr_chosen;
-		chosen[nr_chosen++] = (struct perch_encoder_event){
-			.name = off_cpu ? "off_cpu" : events[i].name,
-			.unit = off_cpu || clock ? "nanoseconds" : "count",
-			.period = attr->freq ? 0 : attr->sample_period,
-			.sample_ns = !off_cpu && attr->freq ? 1000000000 / attr->sample_period
-				     : clock		    ? attr->sample_period
-							    : 0,
-		};
+		if (has_samples && (perch__is_off_cpu(&events[i]) ? wants_off_cpu : wants_cpu))
+			encoding->event[i] = (uint32_t)nr_chosen++;
 	}
 	return nr_chosen;
 }

@@ -3,28 +3,11 @@
  * once. */
 #include <errno.h>
 #include <stdlib.h>
-#include <perch/metrics.h>
 
 #include "base/kernel/off_cpu_event.h"
 #include "encode.h"
 
-#define SECOND 1000000000u
-
 /* ---- events ---- */
-
-/* The CPU time that a sample stands for: of clocks, and of cycles that are sampled by time. */
-static uint64_t sample_ns(const struct perch_attr *attr)
-{
-	bool cycles = attr->type == PERCH_TYPE_HARDWARE &&
-		      ((uint32_t)attr->config == PERCH_COUNT_HW_CPU_CYCLES ||
-		       (uint32_t)attr->config == PERCH_COUNT_HW_REF_CPU_CYCLES);
-
-	if (!cycles && !perch_metric_is_clock(attr))
-		return 0;
-	if (attr->freq)
-		return attr->sample_freq ? SECOND / attr->sample_freq : 0;
-	return cycles ? 0 : attr->sample_period;
-}
 
 /* Makes the events of the profile. Returns 0 or -ENOMEM. */
 static int make_events(struct encode *encode, struct perch_encoder_event **events,
@@ -39,19 +22,15 @@ static int make_events(struct encode *encode, struct perch_encoder_event **event
 	if (!encode->position || !*events)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct perch_attr *attr = &event[i].attr;
+		struct perch_encoder_event *described;
 
 		if (encode->position[i] == NO_INDEX)
 			continue;
-		(*events)[encode->position[i]] = (struct perch_encoder_event){
-			.name = encode->format == PERCH_ENCODER_OTLP && perch__is_off_cpu(&event[i])
-					? "off_cpu" /* as engines know it */
-					: perch__export_event_name(export, i),
-			.unit = perch__export_unit(&event[i]),
-			.period = attr->freq || perch__is_off_cpu(&event[i]) ? 0
-									     : attr->sample_period,
-			.sample_ns = sample_ns(attr),
-		};
+		described = &(*events)[encode->position[i]];
+		perch_encoder_describe(&event[i], described);
+		/* of joined events it is another one than that of the first */
+		if (!perch__is_off_cpu(&event[i]))
+			described->name = perch__export_event_name(export, i);
 		if (i == export->main_event)
 			options->main_event = encode->position[i];
 	}
@@ -139,7 +118,7 @@ static int find_location(struct encode *encode, uint32_t number, bool is_caller,
 static int find_stack(struct encode *encode, uint32_t stack, uint32_t *number)
 {
 	const struct stack_node *stacks = encode->export->stack;
-	uint32_t chain[PERCH_MAX_CALL_CHAIN], location;
+	uint32_t chain[PERCH_MAX_CALL_CHAIN], location = 0;
 	size_t nr = 0;
 	int rc = 0;
 

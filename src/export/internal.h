@@ -34,6 +34,7 @@
  *	    encoder/otlp.c		    OTLP: profiles, their samples and resources
  *	      encoder/otlp_dictionary.c	      what they refer to
  *	      encoder/encoder_output.c	      messages, one after the other
+ *	  encoder/encoder_events.c	  events of the kernel
  *	  encoder/encoder.c		  what is added to a profile
  *	    encoder/encoder_tables.c	    tables in which each item is once
  *	json.c				JSON for scripts

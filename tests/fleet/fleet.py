@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Profiles of a real workload in real receivers, which are built from the Go module proxy: an OpenTelemetry Collector by its own builder,
-which takes the requests of perch and sends them on, and the packages that engines read profiles with.
+which takes the requests of perch export and perch agent and sends them on, and the packages that engines read profiles with.
 
 Nothing of them is in the repository. They are built in PERCH_FLEET_CACHE (~/.cache/perch-fleet), the Collector in about ten minutes of CPU
 time. Without Go 1.26 or the proxy, a case is skipped with the reason. PERCH_FLEET_SECONDS is the time of the workload (10)."""
@@ -137,6 +137,55 @@ def check_packages():
         check(done.returncode == 0 and done.stdout.startswith(b"1 profiles"), " ".join(["the types of opentelemetry-proto:", *options]), done)
 
 
+def check_agent():
+    """A profile of perch agent is one that google/pprof finds valid."""
+    program = built("check", "packages", make_check)
+    if not program:
+        return
+    port = free_port()
+    url = "http://127.0.0.1:%d/debug/pprof/profile?seconds=2" % port
+    with running_agent("--listen", "127.0.0.1:%d" % port) as agent:
+        wait_for(port, agent)
+        try:
+            with urllib.request.urlopen(url, timeout=limit(60)) as answer, open("agent.pb.gz", "wb") as file:
+                file.write(answer.read())
+            done = run([program, "pprof", "agent.pb.gz"])
+            check(done.stdout.decode().split() == ["cpu/nanoseconds", "cpu/nanoseconds", str(10 ** 9 // HZ), "hotspin"],
+                  "google/pprof: the profile of perch agent", done)
+        except OSError as error:
+            check(False, "perch agent serves a profile", error, text_of("agent.log"))
+
+
+@contextlib.contextmanager
+def running_agent(*options):
+    """An agent that samples the workload."""
+    with open("agent.log", "wb") as file:
+        workload = subprocess.Popen(["./program"])
+        agent = subprocess.Popen([PERCH, "agent", "-p", str(workload.pid), "-e", "cpu-clock:u", "-F", str(HZ), *options], stdout=file, stderr=file)
+    try:
+        yield agent
+    finally:
+        agent.terminate()
+        agent.wait()
+        workload.kill()
+        workload.wait()
+
+
+def text_of(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def wait_for(port, process):
+    """Waits until a process listens on a port."""
+    end = time.monotonic() + limit(60)
+    while time.monotonic() < end and process.poll() is None:
+        with socket.socket() as probe:
+            if not probe.connect_ex(("127.0.0.1", port)):
+                return
+        time.sleep(0.1)
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -168,12 +217,7 @@ def running_collector(program, behind):
     with open("collector.log", "wb") as log:
         process = subprocess.Popen([program, "--config", "collector.yaml", "--feature-gates=+service.profilesSupport"], stdout=log, stderr=log)
     try:
-        end = time.monotonic() + limit(60)
-        while time.monotonic() < end and process.poll() is None:
-            with socket.socket() as probe:
-                if not probe.connect_ex(("127.0.0.1", port)):
-                    break
-            time.sleep(0.1)
+        wait_for(port, process)
         yield port
     finally:
         process.terminate()
@@ -219,11 +263,31 @@ def check_collector():
             check(len(Receiver.bodies) == 1 and Receiver.bodies[0][0] == "/v1development/profiles", "Collector: it sends the request on", log())
             if Receiver.bodies:
                 check_passed(otlp_format.read(body), Receiver.bodies[0][2])
+        check_agent_push(port)
         check_versions(port, body)
         status, answer = post(port, body[:len(body) // 2])
         check(400 <= status < 500, "Collector: half of a request is refused", status, answer)
     server.shutdown()
     check("panic" not in log() and "error" not in log().lower(), "Collector: its log has no error", log())
+
+
+def check_agent_push(port):
+    """What perch agent sends by itself."""
+    del Receiver.bodies[:]
+    with running_agent("--push", "http://127.0.0.1:%d" % port, "--push-interval", "1s"):
+        end = time.monotonic() + limit(60)
+        while time.monotonic() < end and len(Receiver.bodies) < 3:
+            time.sleep(0.1)
+    check(len(Receiver.bodies) >= 3, "Collector: it gets windows of perch agent", text_of("agent.log"), text_of("collector.log"))
+    requests = [otlp_format.read(body) for _, _, body in Receiver.bodies]
+    report([fault for request in requests for fault in otlp_format.faults(request)], "Collector: the windows keep the rules")
+    sums = collections.Counter()
+    for request in requests:
+        for key, value in sums_of(request).items():
+            sums[key[1:3] + key[-1][-1:]] += value
+    check(sums.most_common(1)[0][0] == ("samples/count", 10 ** 9 // HZ, "hotspin"), "Collector: the hottest function of perch agent", sums)
+    ids = [profile["profile_id"] for request in requests for _, profile in otlp_format.profiles(request)]
+    check(len(ids) == len(set(ids)), "Collector: no window came twice", ids)
 
 
 def check_versions(port, body):
@@ -242,8 +306,7 @@ def check_passed(sent, body):
 
 
 def log():
-    with open("collector.log", encoding="utf-8", errors="replace") as file:
-        return file.read()
+    return text_of("collector.log")
 
 
 def main():
@@ -259,6 +322,7 @@ def main():
             print("skipped: perch cannot record here: " + done.stderr.decode().strip())
             return 77
         check_packages()
+        check_agent()
         check_collector()
     return int(cases.failed)
 

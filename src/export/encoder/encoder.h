@@ -9,6 +9,7 @@
  *	  otlp.c		  OTLP: profiles, their samples and resources
  *	    otlp_dictionary.c	    what they refer to
  *	  encoder_output.c	  messages, one after the other
+ *	encoder_events.c	events of the kernel
  *	encoder.c		what is added
  *	  encoder_tables.c	  tables in which each item is once
  */
