@@ -170,6 +170,9 @@ if gcc -O1 -g -o inlined inlined.c 2> err; then
 	"$perch" stat -e 'uprobe:./inlined:add_to' -- ./inlined 50 > out 2>&1
 	grep -q ' 4 .*add_to' out
 	report $? "counts of the places where it is inlined add up"
+	gcc -O1 -g -gsplit-dwarf -o split inlined.c 2> err && "$perch" record -c 1 -o f.data -e 'uprobe:./split:add_to' -- ./split 50 > out 2>&1
+	[ "$("$perch" script -F event -i f.data 2>> out | wc -l)" = 4 ]
+	report $? "by debug information in a .dwo file"
 	refuses "no such function, inlined or not" 'uprobe:./inlined:add_ti' "no function 'add_ti'"
 else
 	skip "inlined functions" "no gcc here that builds one: $(head -n 1 err)"

@@ -268,8 +268,9 @@ struct dwarf_unit {
 	struct dwarf_format format;
 	uint8_t header_size;
 	bool not_understood;
-	bool is_loaded; /* all bytes are in memory */
-	bool is_read;	/* the members below are set */
+	bool is_loaded;	  /* all bytes are in memory */
+	bool split_asked; /* its split unit was searched */
+	bool is_read;	  /* the members below are set */
 	bool has_functions, all_listed;
 	bool of_gcc;
 	int error;	/* of reading */
@@ -454,6 +455,8 @@ int perch__dwarf_units(struct dwarf *dwarf);
 void perch__dwarf_free_units(struct dwarf *dwarf);
 /* Reads the entries of a unit, on the first call only. Returns 0, -ENOMEM or -ENOTSUP. */
 int perch__dwarf_read_unit(struct dwarf *dwarf, struct dwarf_unit *unit);
+/* Makes a skeleton unit its split unit, if that is there. Returns the same. */
+int perch__dwarf_follow_split(struct dwarf_unit **unit);
 /* Returns the unit that has what perch__dwarf_reference() returned, or NULL. *offset is made that
  * in the file of the unit. */
 struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t *offset);

@@ -507,15 +507,15 @@ static enum gap find_gap(struct dwarf_unit *unit, uint64_t address)
 	return file == last_file && line == last_line ? GAP_LINE : GAP_UNKNOWN;
 }
 
-/* Makes a skeleton unit its split unit, if that is there. Returns 0 or an errno. */
-static int find_split(struct dwarf_unit **unit)
+int perch__dwarf_follow_split(struct dwarf_unit **unit)
 {
 	struct dwarf_unit *skeleton = *unit;
 	int rc = 0;
 
 	if (!skeleton->split_name.form)
 		return 0;
-	if (!skeleton->is_read) {
+	if (!skeleton->split_asked) {
+		skeleton->split_asked = true;
 		rc = perch__dwarf_read_unit(skeleton->dwarf, skeleton);
 		if (!rc && skeleton->dwarf->open_split)
 			skeleton->dwarf->open_split(skeleton->dwarf->context, skeleton);
@@ -535,7 +535,7 @@ int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_un
 	*unit = find_unit(dwarf, address);
 	if (!*unit)
 		return dwarf->has_gaps ? -ENOTSUP : 0;
-	rc = find_split(unit);
+	rc = perch__dwarf_follow_split(unit);
 	dwarf = (*unit)->dwarf;
 	if (!rc)
 		rc = prepare_unit(dwarf, *unit);
