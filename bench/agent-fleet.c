@@ -61,9 +61,8 @@ struct node {
 	uint64_t samples, rows, most_rows; /* most: of one service */
 };
 
-static uint32_t location_of(struct node *node, uint32_t service, uint32_t function)
+static void add_location(struct node *node, uint32_t service, uint32_t function, uint32_t *number)
 {
-	uint32_t *number = &node->location[service * FUNCTIONS + function];
 	struct perch_encoder_line line = { .line = function % 500 + 1 };
 	struct perch_encoder_location location = {
 		.lines = &line,
@@ -72,8 +71,6 @@ static uint32_t location_of(struct node *node, uint32_t service, uint32_t functi
 	};
 	char name[NAME], file[NAME];
 
-	if (*number)
-		return *number;
 	/* a service runs one of 20 programs; a third of the functions are of the C library */
 	if (function < FUNCTIONS / 3) {
 		snprintf(name, sizeof(name), "__library_function_%u", function);
@@ -87,6 +84,14 @@ static uint32_t location_of(struct node *node, uint32_t service, uint32_t functi
 	line.name = name;
 	line.file = file;
 	must(perch_encoder_add_location(node->encoder, &location, number, NULL));
+}
+
+static uint32_t location_of(struct node *node, uint32_t service, uint32_t function)
+{
+	uint32_t *number = &node->location[service * FUNCTIONS + function];
+
+	if (!*number)
+		add_location(node, service, function, number);
 	return *number;
 }
 

@@ -45,6 +45,8 @@ static int open_push(struct agent *agent, struct perch_error *err)
 		.spool = options->spool,
 		.spool_bytes = options->spool_bytes,
 		.spool_age = options->spool_age,
+		/* what waits is sent faster than new windows come */
+		.least_wait = options->interval < 4 * SECOND ? options->interval / 4 : SECOND,
 		.user_agent = "perch-agent/" PERCH_VERSION_STRING,
 		.note = agent->options->note,
 		.context = agent->options->context,

@@ -183,10 +183,17 @@ static void *run_push(void *context)
 	now = push_clock(CLOCK_MONOTONIC);
 	end = end < UINT64_MAX - now ? now + end : UINT64_MAX;
 	store_queue(push);
-	while (has_work(push) && (now = push_clock(CLOCK_MONOTONIC)) < end)
+	while ((now = push_clock(CLOCK_MONOTONIC)) < end) {
+		/* targets that take windows get the last ones at once */
+		for (size_t i = 0; i < push->nr; i++)
+			if (!push->sender[i].failures)
+				push_sender_begin(&push->sender[i], UINT64_MAX);
+		if (!has_work(push))
+			break;
 		work_once(push, (end - now) / PUSH_MILLISECOND < PUSH_IDLE_MS
 					? (int)((end - now) / PUSH_MILLISECOND)
 					: PUSH_IDLE_MS);
+	}
 	for (size_t i = 0; i < push->nr; i++)
 		push_sender_cancel(&push->sender[i]);
 	agent_spool_stats(push->shared.spool, &stats);
@@ -291,11 +298,26 @@ static int drop_new(struct agent_push *push, enum agent_push_kind kind, uint64_t
 	return rc;
 }
 
+/* Returns false if too much waits. */
+static bool enqueue(struct agent_push *push, struct queued *queued)
+{
+	bool has_space;
+
+	pthread_mutex_lock(&push->shared.mutex);
+	has_space = push->queued_bytes + queued->window.size <= QUEUE_MAX;
+	if (has_space) {
+		*push->last = queued;
+		push->last = &queued->next;
+		push->queued_bytes += queued->window.size;
+	}
+	pthread_mutex_unlock(&push->shared.mutex);
+	return has_space;
+}
+
 int agent_push_add(struct agent_push *push, enum agent_push_kind kind,
 		   const struct agent_push_window *window)
 {
 	struct queued *queued;
-	bool full;
 
 	if (window->size > AGENT_BODY_MAX)
 		return drop_new(push, kind, window->size, AGENT_DROP_SIZE, -EFBIG);
@@ -307,15 +329,7 @@ int agent_push_add(struct agent_push *push, enum agent_push_kind kind,
 	queued->window = *window;
 	queued->window.bytes = queued->bytes;
 	memcpy(queued->bytes, window->bytes, window->size);
-	pthread_mutex_lock(&push->shared.mutex);
-	full = push->queued_bytes + window->size > QUEUE_MAX;
-	if (!full) {
-		*push->last = queued;
-		push->last = &queued->next;
-		push->queued_bytes += window->size;
-	}
-	pthread_mutex_unlock(&push->shared.mutex);
-	if (full) {
+	if (!enqueue(push, queued)) {
 		free(queued);
 		return drop_new(push, kind, window->size, AGENT_DROP_QUEUE, -ENOSPC);
 	}
