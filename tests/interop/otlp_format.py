@@ -64,7 +64,7 @@ def value_of(kind, data):
 
 
 def read(data, name="Request"):
-    """The fields of a message by name. An unknown field is a KeyError."""
+    """The fields of a message by name; a number that is not there is 0. An unknown field is a KeyError."""
     message, at = collections.defaultdict(int), 0
     for field, kind in MESSAGES[name].values():
         if field in LISTS or kind in ("numbers", "fixed"):
@@ -86,7 +86,7 @@ def read(data, name="Request"):
             message[field] += value
         else:
             message[field] = value
-    return dict(message)
+    return message
 
 
 def references(message):

@@ -114,12 +114,13 @@ static int put_head(struct pprof *pprof)
 	profile.default_sample_type = is_cpu ? cpu.type : own.type;
 	profile.time_nanos = (int64_t)encoder->options.time_ns;
 	profile.duration_nanos = (int64_t)encoder->options.duration_ns;
-	if (!is_cpu && main->period) {
-		profile.period_type = &own;
-		profile.period = (int64_t)main->period;
-	} else if (encoder->cpu != NO_INDEX) {
+	/* engines name a profile by its period: that of CPU time wherever there is one */
+	if (encoder->cpu != NO_INDEX) {
 		profile.period_type = &cpu;
 		profile.period = (int64_t)encoder->event[encoder->cpu].sample_ns;
+	} else if (main->period) {
+		profile.period_type = &own;
+		profile.period = (int64_t)main->period;
 	}
 	return rc ? rc : put_part(pprof, &profile);
 }
