@@ -130,8 +130,8 @@ static int find_stack(struct encode *encode, uint32_t stack, uint32_t *number)
 		}
 		chain[nr++] = at;
 	}
-	while (nr-- && !rc) {
-		const struct stack_node *node = &stacks[chain[nr]];
+	while (nr && !rc) {
+		const struct stack_node *node = &stacks[chain[--nr]];
 
 		rc = find_location(encode, node->address, nr > 0 && node->calls, &location);
 		if (!rc)
