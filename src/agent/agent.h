@@ -34,6 +34,7 @@ struct agent_options {
 	const char *once;    /* file that one profile is written to; NULL: it goes on */
 	uint64_t once_ns;    /* the time of that profile */
 	const struct agent_label_rules *rules; /* of all samples; NULL: none */
+	bool environment;		       /* OTEL_SERVICE_NAME of processes may be read */
 	struct agent_send_options send;
 	void (*note)(void *context, const char *text); /* for messages */
 	/* SIGHUP: sets rules and send anew; what they had points to must stay until the next call.

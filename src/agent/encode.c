@@ -216,7 +216,7 @@ static int add_labels(struct encoding *encoding, uint32_t index, struct perch_er
 	if (from.cgroup && encoding->kind != AGENT_PYROSCOPE)
 		label[nr++] = (struct perch_encoder_label){ .key = "process.linux.cgroup",
 							    .text = from.cgroup };
-	if (from.comm)
+	if (from.comm && (encoding->kind != AGENT_PYROSCOPE || from.tid))
 		label[nr++] =
 			(struct perch_encoder_label){ .key = "thread.name", .text = from.comm };
 	if (from.pid)
@@ -312,6 +312,10 @@ static int prepare_rows(struct encoding *encoding, struct perch_error *err)
 {
 	const struct agent *agent = encoding->agent;
 	const struct agent_window *window = agent->window;
+	char mount[PATH_MAX];
+	bool environment = agent->options->environment &&
+			   perch_machine_cgroups(agent->options->source.machine, mount,
+						 sizeof(mount), NULL) >= 0;
 
 	encoding->modules.seed = perch__hash_seed(encoding);
 	encoding->row = agent_window_sum(window, encoding->from, encoding->to, &encoding->nr_rows);
@@ -320,8 +324,8 @@ static int prepare_rows(struct encoding *encoding, struct perch_error *err)
 	encoding->stack = calloc(agent_window_nr_stacks(window) + 1, sizeof(*encoding->stack));
 	encoding->labels = calloc(agent_window_nr_labels(window) + 1, sizeof(*encoding->labels));
 	if (!encoding->location || !encoding->stack || !encoding->labels || set_ranges(encoding) ||
-	    agent_groups_find(&encoding->groups, agent->options->rules, window, encoding->row,
-			      encoding->nr_rows))
+	    agent_groups_find(&encoding->groups, agent->options->rules, environment ? mount : NULL,
+			      window, encoding->row, encoding->nr_rows))
 		return PERCH__NO_MEMORY(err, "for a profile");
 	return agent_names_new(&encoding->names, window, agent->source, encoding->row,
 			       encoding->nr_rows, err);

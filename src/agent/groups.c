@@ -34,8 +34,24 @@ static int get_group(struct agent_groups *groups, const struct agent_labels *lab
 	return 0;
 }
 
+/* A rule has the last word, the environment the one before. */
+static void find_labels(const struct agent_label_rules *rules, const char *mount,
+			const char *cgroup, struct agent_labels *labels)
+{
+	char service[AGENT_LABEL_MAX + 1];
+
+	if (!cgroup)
+		cgroup = "";
+	*labels = (struct agent_labels){ .nr = 0 };
+	agent_labels_add_path(labels, cgroup);
+	if (mount && agent_cgroup_service(mount, cgroup, service))
+		agent_labels_set(labels, AGENT_SERVICE_NAME, service);
+	agent_label_rules_apply(rules, cgroup, labels);
+}
+
 int agent_groups_find(struct agent_groups *groups, const struct agent_label_rules *rules,
-		      const struct agent_window *window, const struct agent_row *rows, size_t nr)
+		      const char *mount, const struct agent_window *window,
+		      const struct agent_row *rows, size_t nr)
 {
 	size_t nr_labels = agent_window_nr_labels(window);
 	struct agent_labels labels;
@@ -49,14 +65,13 @@ int agent_groups_find(struct agent_groups *groups, const struct agent_label_rule
 		return -ENOMEM;
 	for (size_t i = 0; i < nr_labels; i++)
 		groups->of[i] = AGENT_NONE;
-	agent_labels_find(rules, "", &labels);
+	find_labels(rules, NULL, NULL, &labels);
 	rc = get_group(groups, &labels, &first);
 	for (size_t i = 0; i < nr && !rc; i++) {
-		const char *cgroup = agent_window_labels(window, rows[i].labels).cgroup;
-
 		if (groups->of[rows[i].labels] != AGENT_NONE)
 			continue;
-		agent_labels_find(rules, cgroup ? cgroup : "", &labels);
+		find_labels(rules, mount, agent_window_labels(window, rows[i].labels).cgroup,
+			    &labels);
 		rc = get_group(groups, &labels, &groups->of[rows[i].labels]);
 	}
 	return rc;

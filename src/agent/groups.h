@@ -18,9 +18,11 @@ struct agent_groups {
 	struct perch__hash_table index;
 };
 
-/* Finds the groups of rows. Returns 0 or -ENOMEM; the caller clears them in both cases. */
+/* Finds the groups of rows. mount: where cgroups are, if the environments of their processes may be
+ * read; NULL: they may not. Returns 0 or -ENOMEM; the caller clears them in both cases. */
 int agent_groups_find(struct agent_groups *groups, const struct agent_label_rules *rules,
-		      const struct agent_window *window, const struct agent_row *rows, size_t nr);
+		      const char *mount, const struct agent_window *window,
+		      const struct agent_row *rows, size_t nr);
 void agent_groups_clear(struct agent_groups *groups);
 
 /* ---- series.c ---- */

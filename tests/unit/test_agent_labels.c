@@ -2,6 +2,7 @@
 /* Labels of processes: of cgroup paths, by rules of the user, and of the environment. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -215,34 +217,81 @@ static void finds_variable(void **state)
 	assert_false(agent_environment_value("", 0, "A", value));
 }
 
-/* A child with the variable, which waits until its parent closes a pipe. */
+/* Writes a list of processes, as cgroup.procs of the cgroup /a, and finds their service. */
+static bool find_service(const char *directory, char *value, const char *list)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/a", directory);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/a/cgroup.procs", directory);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(list, file);
+	fclose(file);
+	return agent_cgroup_service(directory, "/a", value);
+}
+
+/* The service of a cgroup is that of its processes, if they agree. */
+static void check_cgroup(pid_t pid, pid_t other)
+{
+	char directory[] = "/tmp/perch-labels-XXXXXX", value[AGENT_LABEL_MAX + 1], list[64];
+
+	assert_non_null(mkdtemp(directory));
+	snprintf(list, sizeof(list), "1\n%d\n%d\n", (int)pid, (int)pid);
+	assert_true(find_service(directory, value, list));
+	assert_string_equal(value, "shop");
+	snprintf(list, sizeof(list), "%d\n%d\n", (int)pid, (int)other);
+	assert_false(find_service(directory, value, list));
+	assert_false(find_service(directory, value, ""));
+	assert_false(find_service(directory, value, "x\n"));
+	assert_false(find_service(directory, value, "99999999999999999999\n"));
+	assert_false(agent_cgroup_service(directory, "/", value));
+	assert_false(agent_cgroup_service(directory, "/../a", value));
+	assert_false(agent_cgroup_service(directory, "/b", value));
+	snprintf(list, sizeof(list), "rm -r %s", directory);
+	assert_int_equal(system(list), 0);
+}
+
+/* Starts a child with the variable, which waits until the pipe of its input is closed. */
+static pid_t start_service(const char *variable, int *hold)
+{
+	int ready[2], ends[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(ends[0], 0);
+		dup2(ready[1], 1);
+		execle("/bin/sh", "sh", "-c", "echo; read line", (char *)NULL,
+		       (const char *const[]){ variable, NULL });
+		_exit(1);
+	}
+	close(ready[1]);
+	close(ends[0]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	*hold = ends[1];
+	return pid;
+}
+
 static void labels_process(void **state)
 {
 	static const char *const text[] = { "cluster=prod", NULL };
 	static const char *const named[] = { "service.name=rule", NULL };
 	struct agent_label_rules *rules = make_rules(text), *other = make_rules(named);
 	struct agent_labels labels;
-	int ready[2], hold[2], status;
-	char byte;
-	pid_t pid;
+	int hold, hold_other, status;
+	pid_t pid = start_service("OTEL_SERVICE_NAME=shop", &hold);
+	pid_t second = start_service("OTEL_SERVICE_NAME=other", &hold_other);
 
 	(void)state;
-	assert_int_equal(pipe(ready), 0);
-	assert_int_equal(pipe(hold), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		dup2(hold[0], 0);
-		dup2(ready[1], 1);
-		close(hold[1]);
-		close(ready[0]);
-		execle("/bin/sh", "sh", "-c", "echo; read line", (char *)NULL,
-		       (const char *const[]){ "OTEL_SERVICE_NAME=shop", NULL });
-		_exit(1);
-	}
-	close(ready[1]);
-	close(hold[0]);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
+	check_cgroup(pid, second);
 	assert_int_equal(agent_labels_of_process(rules, pid, true, &labels), 0);
 	assert_label(&labels, "cluster", "prod");
 	assert_label(&labels, "service.name", "shop");
@@ -251,9 +300,10 @@ static void labels_process(void **state)
 		assert_string_not_equal(agent_label(&labels, "service.name"), "shop");
 	assert_int_equal(agent_labels_of_process(other, pid, true, &labels), 0);
 	assert_label(&labels, "service.name", "rule");
-	close(hold[1]);
-	close(ready[0]);
+	close(hold);
+	close(hold_other);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(waitpid(second, &status, 0), second);
 	/* it is gone */
 	assert_true(agent_labels_of_process(rules, pid, true, &labels) < 0);
 	assert_label(&labels, "cluster", "prod");

@@ -96,6 +96,12 @@ bool agent_cgroup_path(char *text, char *path);
  */
 bool agent_environment_value(const char *bytes, size_t size, const char *name, char *value);
 /*
+ * Finds OTEL_SERVICE_NAME in the environments of the processes of a cgroup. mount: where cgroups
+ * are. value has AGENT_LABEL_MAX + 1 bytes. Returns false if no process that can be read has it, or
+ * if two have different ones; only the first 64 processes are read, and none of the root.
+ */
+bool agent_cgroup_service(const char *mount, const char *path, char *value);
+/*
  * The same as agent_labels_find(), for a running process. environment: OTEL_SERVICE_NAME of its
  * environment is its service.name, if no rule has one. Returns 0, or a negative errno if the cgroup
  * cannot be read; there are the labels of rules without a path then.

@@ -18,6 +18,7 @@
 
 enum {
 	CGROUP_FILE_MAX = 64 << 10,
+	CGROUP_PROCESSES_MAX = 64,   /* whose environment is read */
 	ENVIRONMENT_MAX = 128 << 10, /* the variables after it are not found */
 };
 
@@ -92,15 +93,12 @@ bool agent_environment_value(const char *bytes, size_t size, const char *name, c
 	return false;
 }
 
-/* Reads a file of a process. Returns the number of bytes, and a NUL after them, or -errno. */
-static ssize_t read_file(pid_t pid, const char *name, char *bytes, size_t size)
+/* Reads a file. Returns the number of bytes, and a NUL after them, or -errno. */
+static ssize_t read_path(const char *path, char *bytes, size_t size)
 {
-	char path[64];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	got = perch__read_upto(fd, bytes, size - 1);
@@ -110,14 +108,69 @@ static ssize_t read_file(pid_t pid, const char *name, char *bytes, size_t size)
 	return got;
 }
 
+static ssize_t read_file(pid_t pid, const char *name, char *bytes, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return read_path(path, bytes, size);
+}
+
+/* bytes has ENVIRONMENT_MAX of them. */
+static bool service_of(pid_t pid, char *bytes, char *value)
+{
+	ssize_t got = read_file(pid, "environ", bytes, ENVIRONMENT_MAX);
+
+	return got > 0 && agent_environment_value(bytes, (size_t)got, SERVICE_VARIABLE, value);
+}
+
 static void add_environment(pid_t pid, struct agent_labels *labels)
 {
 	char value[AGENT_LABEL_MAX + 1], *bytes = malloc(ENVIRONMENT_MAX);
-	ssize_t got = bytes ? read_file(pid, "environ", bytes, ENVIRONMENT_MAX) : -ENOMEM;
 
-	if (got > 0 && agent_environment_value(bytes, (size_t)got, SERVICE_VARIABLE, value))
+	if (bytes && service_of(pid, bytes, value))
 		agent_labels_set(labels, AGENT_SERVICE_NAME, value);
 	free(bytes);
+}
+
+/* Reads the processes of a cgroup, a number in each line. Returns how many values they have, 2 for
+ * more; value is one of them. */
+static unsigned count_services(const char *path, char *bytes, char *value)
+{
+	char list[CGROUP_PROCESSES_MAX * 8], other[AGENT_LABEL_MAX + 1];
+	ssize_t got = read_path(path, list, sizeof(list));
+	unsigned nr = 0;
+	char *at = list;
+
+	for (size_t i = 0; got > 0 && i < CGROUP_PROCESSES_MAX && *at && nr < 2; i++) {
+		char *end;
+		long pid = strtol(at, &end, 10);
+
+		if (end == at || *end != '\n' || pid <= 0 || pid > INT_MAX)
+			break;
+		at = end + 1;
+		if (!service_of((pid_t)pid, bytes, nr ? other : value))
+			continue;
+		if (!nr || strcmp(other, value))
+			nr++;
+	}
+	return nr;
+}
+
+bool agent_cgroup_service(const char *mount, const char *path, char *value)
+{
+	char file[2 * PATH_MAX], *bytes;
+	bool found;
+
+	/* processes of the root have nothing in common; the path is from outside */
+	if (*path != '/' || !path[1] || strstr(path, "/..") || strlen(path) >= PATH_MAX)
+		return false;
+	if ((size_t)snprintf(file, sizeof(file), "%s%s/cgroup.procs", mount, path) >= sizeof(file))
+		return false;
+	bytes = malloc(ENVIRONMENT_MAX);
+	found = bytes && count_services(file, bytes, value) == 1;
+	free(bytes);
+	return found;
 }
 
 int agent_labels_of_process(const struct agent_label_rules *rules, pid_t pid, bool environment,

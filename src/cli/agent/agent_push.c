@@ -69,6 +69,8 @@ const struct cli_option agent_push_options[] = {
 		.help = "how long windows wait (3600s)"),
 	CLI_ROW(.name = "label", .argument = "RULE", .set = set_label, .not_negated = true,
 		.help = "a label: KEY=VALUE, or REGEX => KEY=VALUE of cgroup paths"),
+	CLI_ROW(.name = "service-environment", SETS(environment),
+		.help = "OTEL_SERVICE_NAME of the processes of a cgroup is their service"),
 	{ 0 },
 };
 
@@ -92,6 +94,7 @@ int agent_push_check(const struct agent_push_command *command, struct agent_opti
 	if (command->spool && !command->nr)
 		return cli_usage_error(AGENT_COMMAND, "--spool is for windows of --push");
 	options->rules = command->rules;
+	options->environment = command->environment;
 	options->send = (struct agent_send_options){
 		.target = command->target,
 		.nr = command->nr,

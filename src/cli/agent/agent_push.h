@@ -11,6 +11,7 @@ struct agent_push_command {
 	struct agent_push_target target[AGENT_TARGETS_MAX];
 	size_t nr;
 	struct agent_label_rules *rules;
+	bool environment;
 	const char *spool;
 	uint64_t spool_mb, spool_age, interval; /* ns */
 };
