@@ -36,6 +36,16 @@ def commands():
     return perch, perf
 
 
+def peer(name):
+    """Builds a program of another project: (path, None), or (None, why there is none)."""
+    build = os.path.realpath(sys.argv[1] if len(sys.argv) > 1 else "build")
+    install = os.path.join(os.path.dirname(os.path.realpath(__file__)), "peers", "install")
+    done = subprocess.run([install, build, name], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        return None, done.stdout.strip()
+    return os.path.join(build, "peers", "bin", name), None
+
+
 def newer_perf():
     """Returns (name, path) of the perf that NEWER_PERF names, or None."""
     perf = os.environ.get("NEWER_PERF")

@@ -179,6 +179,20 @@ def compare_exports(perch, data, directory):
             print(f"{line}, {size:.1f} MB", flush=True)
 
 
+def compare_import(perch, data, directory):
+    """samply makes the same file as the format firefox, but without names."""
+    samply, reason = compare.peer("samply")
+    if reason:
+        print(f"samply import: not compared: {reason}")
+        return
+    exported, imported = (os.path.join(directory, name) for name in ("perch.json", "samply.json"))
+    ours, theirs = compare.alternate(
+        ([perch, "export", "--format", "firefox", "-i", data, "-o", exported],
+         [samply, "import", "--save-only", "-o", imported, data]), 3)
+    print(f"export firefox: perch/samply import wall {ours.wall / theirs.wall:.3f}, "
+          f"CPU {ours.cpu / theirs.cpu:.3f}, peak memory {ours.peak / theirs.peak:.3f}", flush=True)
+
+
 def main():
     perch, perf = compare.commands()
     with tempfile.TemporaryDirectory(prefix="perch-bench-") as directory:
@@ -200,6 +214,7 @@ def main():
         print(f"large: {samples} samples, {os.path.getsize(data) / 1e6:.0f} MB")
         compare_cells(perch, perf, "large", data, 3, LARGE)
         compare_exports(perch, data, directory)
+        compare_import(perch, data, directory)
 
 
 main()

@@ -14,10 +14,11 @@ import sys
 import tempfile
 import time
 
-SMOKE = bool(os.environ.get("BENCH_SMOKE"))
+import compare
+
+SMOKE = compare.SMOKE
 BUILD = os.path.realpath(sys.argv[1] if len(sys.argv) > 1 else "build")
 LINES = os.path.join(BUILD, "examples", "source-lines")
-INSTALL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "peers", "install")
 SETTLED = 2.5  # seconds until a file that changed can have an index
 UNITS, ADDRESSES, ROUNDS = (2, 500, 1) if SMOKE else (40, 10000, 5)
 WORK = """
@@ -103,16 +104,7 @@ def least_time(command, text, prepare=lambda: None, **environment):
     return min(times)
 
 
-def find_gimli():
-    """Returns the path of addr2line of the crate of that name, or None and why there is none."""
-    done = subprocess.run([INSTALL, BUILD, "addr2line"], stdout=subprocess.PIPE, text=True,
-                          check=False)
-    if done.returncode:
-        return None, done.stdout.strip()
-    return os.path.join(BUILD, "peers", "bin", "addr2line"), None
-
-
-def compare(peers, text, cold, warm):
+def compare_peers(peers, text, cold, warm):
     """Compares the first run and the second one, which has the index, with the others."""
     for name, command, *targets in peers:
         if not shutil.which(command[0] or ""):
@@ -131,7 +123,7 @@ def main():
         if not shutil.which(tool):
             print("source-lines: no " + tool)
             return 77
-    gimli, reason = find_gimli()
+    gimli, reason = compare.peer("addr2line")
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
         build()
@@ -148,15 +140,15 @@ def main():
         perch = ([LINES, os.path.join(directory, "program"), "--no-demangle"],
                  "".join("%x\n" % (address - bias) for address in addresses))
         cold = least_time(*perch, prepare=lambda: shutil.rmtree(cache, ignore_errors=True),
-                         XDG_CACHE_HOME=cache)
+                          XDG_CACHE_HOME=cache)
         warm = least_time(*perch, XDG_CACHE_HOME=cache)
         print("source-lines: perch %.3f s, the second run %.4f s" % (cold, warm))
-        compare((("addr2line -i", ["addr2line", "-f", "-i", "-e", "program"], 0.05, 0.005),
+        peers = [("addr2line -i", ["addr2line", "-f", "-i", "-e", "program"], 0.05, 0.005),
                  ("llvm-symbolizer", ["llvm-symbolizer", "-f", "--inlining", "--no-demangle",
                                       "--obj=program"], 0.3),
                  (f"addr2line of gimli: {reason}" if reason else "addr2line of gimli",
-                  [gimli, "-f", "-i", "-e", "program"], 0.7)),
-                "".join("0x%x\n" % address for address in addresses), cold, warm)
+                  [gimli, "-f", "-i", "-e", "program"], 0.7)]
+        compare_peers(peers, "".join("0x%x\n" % address for address in addresses), cold, warm)
     return 0
 
 
