@@ -417,9 +417,9 @@ bool perch__debug_is_open(const struct debug_info *info)
 	return info->dwarf || info->deferred;
 }
 
-/* Finds what an address is more than its offset, of which one is known. Returns false if no segment
+/* Finds what an address is more than its offset. number: one of the two. Returns false if no segment
  * has it. */
-static bool find_distance(const struct debug_info *info, bool is_address, uint64_t known,
+static bool find_distance(const struct debug_info *info, bool is_address, uint64_t number,
 			  uint64_t *distance)
 {
 	const struct perch__elf *elf = info->has_file ? &info->file.elf : &info->with_debug->elf;
@@ -435,7 +435,7 @@ static bool find_distance(const struct debug_info *info, bool is_address, uint64
 		/* the segments of a debug file have no bytes, see perch__elf_offset() */
 		if (!info->has_file)
 			*distance = segment->address & ~4095ull;
-		if (!info->has_file || (known >= start && known - start < segment->size))
+		if (!info->has_file || (number >= start && number - start < segment->size))
 			return true;
 	}
 	return false;
