@@ -417,8 +417,8 @@ bool perch__debug_is_open(const struct debug_info *info)
 	return info->dwarf || info->deferred;
 }
 
-/* Finds what an address is more than its offset. number: one of the two. Returns false if no segment
- * has it. */
+/* Finds what an address is more than its offset. number: one of the two. Returns false if no
+ * segment has it. */
 static bool find_distance(const struct debug_info *info, bool is_address, uint64_t number,
 			  uint64_t *distance)
 {
