@@ -22,9 +22,21 @@
 #include "memory.h"
 #include "state.h"
 
-#define MOST_DATA    (32u << 20) /* bytes that a child may allocate */
 #define MOST_BYTES   (64u << 20) /* of a profile */
 #define MOST_SECONDS 60u	 /* until it is killed */
+
+#ifdef __has_feature
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+/* Bytes that a child may allocate. 0: no limit, because the sanitizer takes terabytes for itself.
+ */
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
+#define MOST_DATA 0
+#else
+#define MOST_DATA (32u << 20)
+#endif
 
 /* ---- in the child ---- */
 
@@ -44,8 +56,10 @@ static void limit_memory(void)
 	struct rlimit limit = { 0 };
 	int fd;
 
-	limit.rlim_cur = limit.rlim_max = agent_used_memory() + MOST_DATA;
-	setrlimit(RLIMIT_DATA, &limit);
+	if (MOST_DATA) {
+		limit.rlim_cur = limit.rlim_max = agent_used_memory() + MOST_DATA;
+		setrlimit(RLIMIT_DATA, &limit);
+	}
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		(void)!write(fd, "1000", 4);
