@@ -2,7 +2,7 @@
 /*
  * What 10,000 agents send, by a simulation: the bytes of one window of a node, which the encoder of
  * perch makes of synthetic call chains, what engines refuse of it by default, and when requests
- * come. Then a node with 256 CPUs and 5,000 containers.
+ * come; and what an agent keeps for some minutes. Then a node with 256 CPUs and 5,000 containers.
  *
  * The model: half of the CPUs are busy. Services have call chains of 12 to 43 frames in a tree that
  * branches towards the leaves; the chain at rank n has 1/n of the samples, and so has the service.
@@ -17,6 +17,7 @@
 #include <perch/encoder.h>
 
 #include "agent/push/push.h"
+#include "agent/window/window.h"
 #include "bench.h"
 
 enum {
@@ -26,7 +27,10 @@ enum {
 	STACKS = 400,	 /* of a service */
 	FUNCTIONS = 600, /* that its call chains have */
 	NAME = 64,
+	DEPTH_MAX = 44,
+	HISTORY_SECONDS = 300,
 	MINUTES = 10,
+	PROGRAMS = 20, /* that services run */
 };
 
 static uint64_t state = 88172645463325252u;
@@ -77,9 +81,9 @@ static void add_location(struct node *node, uint32_t service, uint32_t function,
 		snprintf(file, sizeof(file), "../sysdeps/unix/part_%u.c", function / 8);
 	} else {
 		snprintf(name, sizeof(name), "program%u::module_%u::Type%u::method_%u",
-			 service % 20, function / 40, function / 10, function);
-		snprintf(file, sizeof(file), "/build/program%u/src/module_%u.cc", service % 20,
-			 function / 40);
+			 service % PROGRAMS, function / 40, function / 10, function);
+		snprintf(file, sizeof(file), "/build/program%u/src/module_%u.cc",
+			 service % PROGRAMS, function / 40);
 	}
 	line.name = name;
 	line.file = file;
@@ -95,23 +99,32 @@ static uint32_t location_of(struct node *node, uint32_t service, uint32_t functi
 	return *number;
 }
 
-/* Chain `rank` of a service: from its number the frames follow, so that it is the same each time.
+/*
+ * The functions of chain `rank` of a service, outermost first: from its number the frames follow,
+ * so that it is the same each time. Returns their number.
  */
-static uint32_t stack_of(struct node *node, uint32_t service, uint32_t rank)
+static uint32_t chain_of(uint32_t service, uint32_t rank, uint32_t function[DEPTH_MAX])
 {
-	uint32_t depth = 12 + (rank * 7 + service) % 32, stack = 0, at = service;
+	uint32_t depth = 12 + (rank * 7 + service) % 32, at = service;
 
 	for (uint32_t i = 0; i < depth; i++) {
 		/* near the root there is one way, at the leaves there are many */
-		uint32_t ways =
-			i < depth / 2 ? 1
-				      : 1u << ((i - depth / 2) / 2 < 10 ? (i - depth / 2) / 2 : 10);
+		uint32_t bits = i < depth / 2 ? 0 : (i - depth / 2) / 2;
 
-		at = at * 1664525u + 1013904223u + rank % ways;
-		must(perch_encoder_add_stack(node->encoder, stack,
-					     location_of(node, service, (at >> 8) % FUNCTIONS),
-					     &stack, NULL));
+		at = at * 1664525u + 1013904223u + rank % (1u << (bits < 10 ? bits : 10));
+		function[i] = (at >> 8) % FUNCTIONS;
 	}
+	return depth;
+}
+
+static uint32_t stack_of(struct node *node, uint32_t service, uint32_t rank)
+{
+	uint32_t function[DEPTH_MAX], depth = chain_of(service, rank, function), stack = 0;
+
+	for (uint32_t i = 0; i < depth; i++)
+		must(perch_encoder_add_stack(node->encoder, stack,
+					     location_of(node, service, function[i]), &stack,
+					     NULL));
 	return stack;
 }
 
@@ -260,6 +273,60 @@ static void put_window(struct node *node)
 	put_engines(node, (double)raw, (double)otlp);
 }
 
+/* Adds a sample of a service, as the loop of the agent does. */
+static void add_sample(struct agent_window *window, const struct perch_dso *dso, uint32_t service,
+		       uint32_t rank)
+{
+	struct agent_address address[DEPTH_MAX];
+	char cgroup[NAME];
+	uint32_t function[DEPTH_MAX], depth = chain_of(service, rank, function);
+	const struct agent_sample sample = {
+		.chain = address,
+		.nr = depth,
+		.labels = { .cgroup = cgroup, .comm = "worker" },
+		.period = 1000000000 / HZ,
+	};
+
+	snprintf(cgroup, sizeof(cgroup), "/system.slice/service-%u.service", service);
+	for (uint32_t i = 0; i < depth; i++)
+		address[i] = (struct agent_address){
+			.dso = &dso[service % PROGRAMS],
+			.offset = function[depth - 1 - i] * 64 + 4096,
+			.mode = '.',
+			.caller = i > 0,
+		};
+	agent_window_add(window, &sample);
+}
+
+/* What the agent keeps of a node for the time of --history. */
+static void put_history(const struct node *node, unsigned seconds, unsigned mb)
+{
+	static const struct perch_dso dso[PROGRAMS];
+	struct agent_window *window = agent_window_new((size_t)mb << 20, HISTORY_SECONDS);
+	struct agent_window_stats stats;
+	double begin = cpu_seconds();
+	size_t peak = 0;
+
+	must(window ? 0 : -1);
+	for (unsigned second = 0; second < seconds; second++) {
+		for (unsigned i = 0; i < node->cpus * HZ / 2; i++)
+			add_sample(window, dso, random_rank(node->services), random_rank(STACKS));
+		agent_window_cut(window, second * 1000000000ull);
+		agent_window_get_stats(window, &stats);
+		peak = stats.bytes > peak ? stats.bytes : peak;
+	}
+	printf("history of %u s of %u CPUs and %u services: %" PRIu64
+	       " samples, at most %.1f MB of "
+	       "%u; %.1f %% truncated, %.1f %% dropped before their time; %.0f ns of CPU time each\n",
+	       seconds, node->cpus, node->services, stats.samples, (double)peak / 1048576, mb,
+	       (double)stats.truncated_samples * 100 / (double)stats.samples,
+	       (double)stats.dropped_samples * 100 / (double)stats.samples,
+	       (cpu_seconds() - begin) * 1e9 / (double)stats.samples);
+	if (peak > (size_t)mb << 20)
+		printf("  it is more than its limit: MISSED\n");
+	agent_window_free(window);
+}
+
 /* All agents start in one moment. Prints the most requests in a second of some minutes. */
 static void put_jitter(unsigned nodes)
 {
@@ -298,9 +365,12 @@ int main(void)
 
 	put_window(&node);
 	free_node(&node);
+	put_history(&node, (unsigned)bench_size(HISTORY_SECONDS, 20), 16);
 	put_jitter((unsigned)bench_size(NODES, 1000));
 	put_window(&large);
 	free_node(&large);
+	put_history(&large, (unsigned)bench_size(HISTORY_SECONDS, 20), 16);
+	put_history(&large, (unsigned)bench_size(HISTORY_SECONDS, 20), 128);
 	getrusage(RUSAGE_SELF, &usage);
 	printf("peak memory %.0f MB\n", usage.ru_maxrss / 1e3);
 	return 0;

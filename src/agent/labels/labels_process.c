@@ -137,7 +137,7 @@ static void add_environment(pid_t pid, struct agent_labels *labels)
  * more; value is one of them. */
 static unsigned count_services(const char *path, char *bytes, char *value)
 {
-	char list[CGROUP_PROCESSES_MAX * 8], other[AGENT_LABEL_MAX + 1];
+	char list[CGROUP_PROCESSES_MAX * 8], other[AGENT_LABEL_MAX + 1] = "";
 	ssize_t got = read_path(path, list, sizeof(list));
 	unsigned nr = 0;
 	char *at = list;
