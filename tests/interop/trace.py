@@ -149,7 +149,7 @@ def all_commands():
 
 
 def compare_with_strace(directory):
-    differences, lost, names = [], [], all_commands()
+    differences, lost, endless, names = [], [], [], all_commands()
     for name in names:
         try:
             found = compare([name, "--version"], directory)
@@ -157,12 +157,15 @@ def compare_with_strace(directory):
                 if "records were lost" in found:
                     found = compare([name, "--version"], directory)
         except (subprocess.TimeoutExpired, TooMuch):
-            continue  # it waits for something, or never ends
+            endless.append(name)  # or it waits for something
+            continue
         if "records were lost" in found:
             lost.append(name)
         elif found:
             differences.append(f"{name}: {found}")
-    check(not differences, f"{len(names) - len(lost)} commands have the calls and results of strace", differences[:5])
+    compared = len(names) - len(lost) - len(endless)
+    check(not differences and compared > len(names) // 2, f"{compared} commands have the calls and results of strace", differences[:5], endless)
+    print(f"{len(endless)} commands do not end by themselves: {' '.join(endless)}")
     check(len(lost) <= 1 + len(names) // 20, f"of {len(lost)} records were lost", lost)
 
 
