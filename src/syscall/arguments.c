@@ -75,8 +75,7 @@ static void put_memory(struct perch__say *to, const struct perch_syscall_call *c
 		       unsigned index, const struct perch_syscall_process *process)
 {
 	uint64_t address = call->argument[index], nr = number_of(call, kind, index);
-	/* structs are read as those of this machine's own ABI */
-	bool narrow = call->abi == PERCH_SYSCALL_I386 && sizeof(long) != 4;
+	bool narrow = call->abi == PERCH_SYSCALL_I386;
 	bool done = false;
 
 	kind = struct_of(call, kind, nr);

@@ -355,6 +355,11 @@ static void formats_structs(void **state)
 		  STRUCT(0x2100, 16, 0x2000, 1, 0, 0, 0),
 		  "4, {msg_name={AF_INET, 127.0.0.1, port 80}, msg_namelen=16, msg_iov=[{iov_base=0x1, iov_len=500}], "
 		  "msg_iovlen=1, msg_controllen=0, msg_flags=0}, 0" },
+		{ PERCH_SYSCALL_I386,
+		  "setrlimit",
+		  { 7, 0x4000 },
+		  STRUCT(1, 2),
+		  "RLIMIT_NOFILE, 0x4000" },
 		/* less memory than the struct has, and more elements than are shown */
 		{ PERCH_SYSCALL_X86_64,
 		  "setrlimit",
