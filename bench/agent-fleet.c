@@ -303,7 +303,7 @@ static void put_history(const struct node *node, unsigned seconds, unsigned mb)
 {
 	static const struct perch_dso dso[PROGRAMS];
 	struct agent_window *window = agent_window_new((size_t)mb << 20, HISTORY_SECONDS);
-	struct agent_window_stats stats;
+	struct agent_window_stats stats = { .samples = 0 };
 	double begin = cpu_seconds();
 	size_t peak = 0;
 

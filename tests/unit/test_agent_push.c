@@ -368,6 +368,50 @@ static void replays(void **state)
 	}
 }
 
+static bool has_dropped(const struct agent_push_stats *stats)
+{
+	return !stats->queued_bytes && stats->target[0].dropped[AGENT_DROP_SPOOL] >= 80;
+}
+
+/* A long outage and a small spool: the oldest windows are dropped and counted, the newest arrive.
+ */
+static void outlasts_outage(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct http_request *request;
+	unsigned port = http_free_port();
+	struct http_server *server;
+	struct agent_push *push;
+	char text[1001] = "";
+	uint64_t waiting;
+
+	fixture->options.spool_bytes = 20000;
+	set_target(fixture, "pyroscope+http://127.0.0.1:%u", port);
+	push = open_push(fixture);
+	memset(text, 'x', 1000);
+	for (int i = 0; i < 100; i++) {
+		text[0] = (char)i;
+		if (!i)
+			text[0] = 'x';
+		add(push, AGENT_PUSH_PYROSCOPE, text);
+	}
+	wait_until(fixture, push, has_dropped);
+	waiting = fixture->stats.spool.entries;
+	assert_in_range(waiting, 15, 20);
+	assert_in_range(fixture->stats.spool.bytes, 15000, 20000);
+	assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_SPOOL], 100 - waiting);
+	assert_int_equal(fixture->stats.target[0].dropped_bytes[AGENT_DROP_SPOOL],
+			 (100 - waiting) * 1000);
+	server = http_server_start_at(port, &ok, 1);
+	http_server_wait(server, waiting);
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(http_server_requests(server, &request), waiting);
+	for (size_t i = 0; i < waiting; i++)
+		assert_int_equal(request[i].body[0], 100 - waiting + i);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+}
+
 /* ---- SIGKILL ---- */
 
 enum { LARGE = 6 << 20 };
@@ -840,6 +884,7 @@ int main(int argc, char **argv)
 		TEST(drops_refused),
 		TEST(never_sends_twice),
 		TEST(replays),
+		TEST(outlasts_outage),
 		TEST(survives_kill),
 		TEST(bounds_answers),
 		TEST(reads_partial_success),
