@@ -342,8 +342,9 @@ enum perch_order {
 	PERCH_ORDER_FILE, /**< as in the file */
 	/**
 	 * By time. Records without a time stay near their position in the file. Records are sorted
-	 * some rounds of the recorder at a time (FINISHED_ROUND). A directory, and a file without
-	 * rounds, need 16 bytes of memory per record.
+	 * some rounds of the recorder at a time (FINISHED_ROUND). The files of a directory are read
+	 * side by side. A file without rounds, and a directory with compressed records, need 16
+	 * bytes of memory per record.
 	 */
 	PERCH_ORDER_TIME,
 };

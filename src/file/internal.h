@@ -176,15 +176,16 @@ struct perch__rounds {
 	uint64_t late;	       /* records that are older than that */
 	bool any_in_order;     /* the round has a record that is not */
 	bool ended;	       /* the last record was FINISHED_ROUND */
-	bool any;	       /* there was one */
 };
 
 /* A file of a directory that is read beside others. */
 struct perch__stream {
 	struct perch__cursor cursor;
-	struct perch__rounds rounds;
-	uint64_t released; /* its pages before this offset were */
-	uint64_t records;  /* that were read */
+	struct perch__rounds rounds; /* for records without a time */
+	uint64_t released;	     /* its pages before this offset were */
+	uint64_t *limit;	     /* by block: the lowest time of it and all later ones */
+	size_t nr_limits, limits_capacity;
+	size_t at; /* the next block */
 	bool ended;
 };
 
@@ -448,8 +449,10 @@ int perch__index_sort(struct perch__sorted *sorted);
 
 /* streams.c: the files of a directory, side by side. */
 
-/* Makes the streams of a directory in which nothing is compressed. Returns 0 or -ENOMEM. */
-int perch__streams_begin(struct perch_reader *reader);
+/* Makes the streams of a directory in which nothing is compressed. Returns 0 or a negative errno.
+ */
+int perch__streams_begin(struct perch_reader *reader, struct perch_error *err);
+void perch__streams_free(struct perch_reader *reader);
 /* Adds the records of a batch to the index. Returns 0 or a negative errno. */
 int perch__streams_collect(struct perch_reader *reader, struct perch_error *err);
 /* The lowest time that a record can have which is not in the index. */

@@ -11,7 +11,7 @@
  * It moves each entry of a recorded file a few times only, and takes O(n log n) for any file.
  *
  * The index has the records of some rounds only (rounds.h): a batch. A file without FINISHED_ROUND
- * is one batch. The files of a directory are read side by side (streams.c), if nothing in them is
+ * is one batch. The files of a directory are read side by side (streams.c) if nothing in them is
  * compressed; else all of them together are one batch.
  */
 #include "base/no_memory.h"
@@ -292,13 +292,14 @@ static int sort_batch(struct perch_reader *reader)
 static int next_batch(struct perch_reader *reader, struct perch_error *err)
 {
 	struct perch__sorted *sorted = &reader->sorted;
+	bool first = !sorted->started;
 	int rc;
 
-	sorted->whole = !sorted->nr && !sorted->started;
+	sorted->whole = !sorted->nr && first;
 	sorted->started = true;
 	discard_delivered(reader);
 	sorted->from = perch__cursor_position(reader);
-	rc = perch__streams_begin(reader);
+	rc = first ? perch__streams_begin(reader, err) : 0;
 	if (!rc)
 		rc = sorted->stream ? perch__streams_collect(reader, err)
 				    : collect_batch(reader, err);
@@ -344,8 +345,7 @@ void perch__sorted_rewind(struct perch_reader *reader)
 	sorted->failed = 0;
 	sorted->rounds = (struct perch__rounds){ 0 };
 	perch__cursor_start(reader, &reader->cursor);
-	free(sorted->stream);
-	sorted->stream = NULL;
+	perch__streams_free(reader);
 }
 
 void perch__sorted_free(struct perch_reader *reader)
@@ -353,5 +353,5 @@ void perch__sorted_free(struct perch_reader *reader)
 	free(reader->sorted.entries);
 	free(reader->sorted.copy);
 	free(reader->sorted.needed_from);
-	free(reader->sorted.stream);
+	perch__streams_free(reader);
 }

@@ -30,7 +30,7 @@ static inline void perch__end_round(struct perch__rounds *rounds)
 	}
 	rounds->round_latest = 0;
 	rounds->any_in_order = false;
-	rounds->ended = rounds->any = true;
+	rounds->ended = true;
 }
 
 /*

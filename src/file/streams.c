@@ -1,53 +1,106 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of a directory, read side by side. Each has its own rounds, and so a limit: all later
- * records of the file have this time or a higher one. The file with the lowest limit is read next,
- * so the index has what the files have of one part of the time. A file of perf has the records of
- * one ring, which are in order, but for those of interrupts: it has no rounds.
+ * The files of a directory, read side by side. A first pass over each file finds the limit of each
+ * of its blocks: all records from it on have this time or a higher one. The file with the lowest
+ * limit is read next, so the index has what the files have of one part of the time. Nothing is
+ * assumed about the order in a file: it may have several rings, and it has no FINISHED_ROUND.
  */
 #include "base/no_memory.h"
 #include "base/search.h"
 #include "rounds.h"
 
-#define LEAST_RECORDS	256u
-#define RECORDS_TO_WAIT 65536u	   /* a file with so many records before its first round has none */
-#define NESTED_NS	100000000u /* its records are at most so much older than those before */
+#define BLOCK_RECORDS 512u
 
-/* Compressed records of several files would need as many decompressors. A file that was not ended
- * does not say if it has some. */
-static bool can_stream(const struct perch_reader *reader)
+/* ---- the first pass ---- */
+
+static bool is_next_compressed(const struct perch_reader *reader,
+			       const struct perch__cursor *cursor)
 {
-	return reader->nr_ranges > 1 && !reader->unfinished && !reader->copied &&
-	       !reader->feature[PERCH_FEATURE_COMPRESSED].at;
+	return cursor->end - cursor->at >= sizeof(struct perch_record_header) &&
+	       perch__is_compressed(perch__file_u32(reader, reader->file + cursor->at));
 }
 
-int perch__streams_begin(struct perch_reader *reader)
+/* Finds the lowest time of each block of a file. Returns 1, 0 if it has a compressed record, or a
+ * negative errno. */
+static int scan_blocks(struct perch_reader *reader, struct perch__stream *stream,
+		       struct perch_error *err)
+{
+	struct perch__rounds rounds = { 0 };
+	struct perch__cursor cursor;
+	uint64_t offset, time, released = stream->released;
+	uint64_t *block = NULL;
+	int rc = 1;
+
+	perch__cursor_of_range(reader, &cursor, stream->cursor.range);
+	for (size_t nr = 0;; nr++) {
+		if (is_next_compressed(reader, &cursor))
+			return 0;
+		rc = perch__cursor_next(reader, &cursor, &offset, err);
+		if (rc <= 0)
+			return rc < 0 ? rc : 1;
+		if (nr % BLOCK_RECORDS == 0) {
+			block = PERCH__ARRAY_APPEND(stream->limit, stream->nr_limits,
+						    stream->limits_capacity);
+			if (!block)
+				return -ENOMEM;
+			*block = UINT64_MAX;
+		}
+		time = perch__rounds_time(reader, &rounds, offset);
+		/* what was there before the recording has no time, and comes first */
+		if (time < *block && (time || !rounds.latest))
+			*block = time;
+		if (cursor.at - released > PERCH__BATCH_BYTES)
+			perch__release(reader, &released, cursor.at);
+	}
+}
+
+/* From the lowest time of each block to that of it and all later ones. */
+static void make_limits(struct perch__stream *stream)
+{
+	for (size_t i = stream->nr_limits; i-- > 1;)
+		if (stream->limit[i] < stream->limit[i - 1])
+			stream->limit[i - 1] = stream->limit[i];
+}
+
+void perch__streams_free(struct perch_reader *reader)
 {
 	struct perch__sorted *sorted = &reader->sorted;
 
-	if (sorted->stream || sorted->from || !can_stream(reader))
+	for (size_t i = 0; sorted->stream && i < reader->nr_ranges; i++)
+		free(sorted->stream[i].limit);
+	free(sorted->stream);
+	sorted->stream = NULL;
+}
+
+/* Compressed records of several files would need as many decompressors. */
+int perch__streams_begin(struct perch_reader *reader, struct perch_error *err)
+{
+	struct perch__sorted *sorted = &reader->sorted;
+	int rc = 1;
+
+	if (reader->nr_ranges < 2 || reader->copied)
 		return 0;
 	sorted->stream = calloc(reader->nr_ranges, sizeof(*sorted->stream));
 	if (!sorted->stream)
 		return -ENOMEM;
-	for (size_t i = 0; i < reader->nr_ranges; i++) {
-		perch__cursor_of_range(reader, &sorted->stream[i].cursor, i);
-		sorted->stream[i].released = reader->range[i].start;
+	for (size_t i = 0; i < reader->nr_ranges && rc > 0; i++) {
+		struct perch__stream *stream = &sorted->stream[i];
+
+		perch__cursor_of_range(reader, &stream->cursor, i);
+		stream->released = reader->range[i].start;
+		rc = scan_blocks(reader, stream, err);
+		make_limits(stream);
 	}
-	return 0;
+	if (rc <= 0)
+		perch__streams_free(reader);
+	return rc < 0 ? rc : 0;
 }
+
+/* ---- batches ---- */
 
 static uint64_t limit_of(const struct perch__stream *stream)
 {
-	const struct perch__rounds *rounds = &stream->rounds;
-
-	if (stream->ended)
-		return UINT64_MAX;
-	if (rounds->any)
-		return rounds->limit;
-	return stream->records >= RECORDS_TO_WAIT && rounds->latest > NESTED_NS
-		       ? rounds->latest - NESTED_NS
-		       : 0;
+	return stream->at < stream->nr_limits ? stream->limit[stream->at] : UINT64_MAX;
 }
 
 /* The first of the streams with the lowest limit; NULL: all have ended. */
@@ -71,65 +124,48 @@ uint64_t perch__streams_limit(const struct perch_reader *reader)
 	return lowest ? limit_of(lowest) : UINT64_MAX;
 }
 
-/* Moves what is counted for all files together. */
-static void count_damage(struct perch_reader *reader, struct perch__stream *stream)
-{
-	reader->cursor.corrupt += stream->cursor.corrupt;
-	reader->sorted.rounds.late += stream->rounds.late;
-	stream->cursor.corrupt = stream->rounds.late = 0;
-}
-
-/* Reads some records of a file, up to the end of a round if it has rounds. */
-static int read_stream(struct perch_reader *reader, struct perch__stream *stream, size_t most,
-		       struct perch_error *err)
+/* Reads a block of a file. */
+static int read_block(struct perch_reader *reader, struct perch__stream *stream,
+		      struct perch_error *err)
 {
 	struct perch__sorted *sorted = &reader->sorted;
 	uint64_t offset, from = stream->cursor.at;
 	struct perch__index_entry *entry;
-	bool round = false;
-	size_t nr = 0;
 	int rc = 1;
 
-	stream->rounds.delivered = sorted->rounds.delivered;
-	while ((nr < most || (stream->rounds.any && !round)) &&
-	       (rc = perch__cursor_next(reader, &stream->cursor, &offset, err)) > 0) {
-		if (stream->cursor.decompressing)
-			return perch_error_set(err, EBADMSG, PERCH_ERROR_FILE,
-					       "a file of the directory has compressed records, "
-					       "but the header does not say so");
+	for (size_t nr = 0; nr < BLOCK_RECORDS; nr++) {
+		rc = perch__cursor_next(reader, &stream->cursor, &offset, err);
+		if (rc <= 0)
+			break;
 		entry = PERCH__ARRAY_APPEND(sorted->entries, sorted->nr, sorted->capacity);
 		if (!entry)
 			return -ENOMEM;
 		entry->time = perch__rounds_time(reader, &stream->rounds, offset);
 		entry->offset = offset;
-		round = stream->rounds.ended;
-		stream->rounds.ended = false;
-		nr++;
 	}
-	stream->records += nr;
+	stream->at++;
 	stream->ended = !rc;
 	reader->cursor.at += stream->cursor.at - from; /* for the progress */
-	count_damage(reader, stream);
+	reader->cursor.corrupt += stream->cursor.corrupt;
+	stream->cursor.corrupt = 0;
 	return rc < 0 ? rc : 0;
 }
 
 int perch__streams_collect(struct perch_reader *reader, struct perch_error *err)
 {
 	struct perch__sorted *sorted = &reader->sorted;
-	size_t before = sorted->nr, each = sorted->batch / (4 * reader->nr_ranges);
 	uint64_t from = reader->cursor.at;
 	struct perch__stream *stream;
+	size_t before = sorted->nr;
 	int rc = 0;
 
-	if (each < LEAST_RECORDS)
-		each = LEAST_RECORDS;
 	while (!rc && sorted->nr - before < sorted->batch &&
 	       reader->cursor.at - from < PERCH__BATCH_BYTES) {
 		stream = lowest_stream(reader);
 		sorted->ended = !stream;
 		if (!stream)
 			break;
-		rc = read_stream(reader, stream, each, err);
+		rc = read_block(reader, stream, err);
 	}
 	return rc;
 }
