@@ -341,7 +341,7 @@ struct perch_cgroup_names {
  *              /proc/PID/cgroup; any text is allowed
  * @param names set
  */
-PERCH_API void perch_cgroup_names(const char *path, struct perch_cgroup_names *names);
+PERCH_API void perch_cgroup_find_names(const char *path, struct perch_cgroup_names *names);
 
 /**
  * Returns the cgroup namespace of a thread, by its NAMESPACES records.

@@ -174,7 +174,7 @@ static int add_labels(struct encode *encode, const struct thread_name *thread, u
 	if (perch__export_has_tids(encode->export))
 		append_number(&list, "thread.id", thread->tid);
 	if (thread->cgroup) {
-		perch_cgroup_names(thread->cgroup, &names);
+		perch_cgroup_find_names(thread->cgroup, &names);
 		append_text(&list, "process.linux.cgroup", thread->cgroup, false);
 		append_text(&list, "container.id", names.container_id, true);
 		append_text(&list, "container.name", names.container_name, true);

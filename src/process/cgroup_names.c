@@ -283,7 +283,7 @@ static void add_part(struct perch_cgroup_names *names, struct part part, struct 
 	find_unit(names, part);
 }
 
-void perch_cgroup_names(const char *path, struct perch_cgroup_names *names)
+void perch_cgroup_find_names(const char *path, struct perch_cgroup_names *names)
 {
 	struct part parent = { "", 0 };
 

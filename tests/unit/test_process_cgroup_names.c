@@ -110,7 +110,7 @@ static void reads_each_form(void **state)
 
 		print_message("case %zu\n", i);
 		memset(&names, 0xff, sizeof(names));
-		perch_cgroup_names(cases[i].path, &names);
+		perch_cgroup_find_names(cases[i].path, &names);
 		assert_string_equal(names.container_id, text(cases[i].id));
 		assert_string_equal(names.runtime, text(cases[i].runtime));
 		assert_string_equal(names.pod_uid, text(cases[i].pod));
@@ -131,11 +131,11 @@ static void skips_long_names(void **state)
 	(void)state;
 	memset(path, 'a', sizeof(path));
 	strcpy(path + 256, ".service/b.service");
-	perch_cgroup_names(path, &names);
+	perch_cgroup_find_names(path, &names);
 	assert_string_equal(names.unit, "b.service");
 	memset(path, 'a', sizeof(path));
 	strcpy(path + 247, ".service");
-	perch_cgroup_names(path, &names);
+	perch_cgroup_find_names(path, &names);
 	assert_int_equal(strlen(names.unit), 255);
 	assert_int_equal(strlen(names.service), 247);
 }

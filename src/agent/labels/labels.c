@@ -61,7 +61,7 @@ void agent_labels_add_path(struct agent_labels *labels, const char *path)
 {
 	struct perch_cgroup_names names;
 
-	perch_cgroup_names(path, &names);
+	perch_cgroup_find_names(path, &names);
 	agent_labels_set(labels, AGENT_CONTAINER_ID, names.container_id);
 	agent_labels_set(labels, AGENT_CONTAINER_NAME, names.container_name);
 	agent_labels_set(labels, AGENT_CONTAINER_RUNTIME, names.runtime);

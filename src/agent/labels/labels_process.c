@@ -27,7 +27,7 @@ static int rank_of(const char *path, bool is_cgroup2)
 {
 	struct perch_cgroup_names names;
 
-	perch_cgroup_names(path, &names);
+	perch_cgroup_find_names(path, &names);
 	if (names.container_id[0] || names.container_name[0])
 		return 4;
 	return names.unit[0] ? 3 : is_cgroup2 ? 2 : 1;
