@@ -18,9 +18,9 @@
 #include "base/no_memory.h"
 #include "live_session.h"
 
-#define FIRST_OF_FILES	 64	      /* record types that the kernel does not write */
-#define KEPT_ROUND_BYTES (256u << 10) /* of memory between rounds */
-#define MOST_ROUND_BYTES (8u << 20)   /* of records that wait to be sorted */
+#define FIRST_OF_FILES	   64		/* record types that the kernel does not write */
+#define CACHED_ROUND_BYTES (256u << 10) /* of memory between rounds */
+#define MOST_ROUND_BYTES   (8u << 20)	/* of records that wait to be sorted */
 
 /* One recording. */
 struct epoch {
@@ -219,7 +219,7 @@ static int deliver_round(struct agent_source *source, struct perch_error *err)
 		rc = take_bytes(source, source->waiting[i].offset, err);
 	source->nr_waiting = 0;
 	source->used = 0;
-	if (source->capacity > KEPT_ROUND_BYTES) {
+	if (source->capacity > CACHED_ROUND_BYTES) {
 		free(source->bytes);
 		free(source->waiting);
 		source->bytes = NULL;

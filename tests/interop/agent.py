@@ -138,6 +138,14 @@ def check_slow(agent):
     check(status == 200 and min(took) < limit(0.5), "200 idle clients: the metrics are there", took)
     for client in idle:
         client.close()
+    for _ in range(30):   # clients that want a long profile, and leave
+        with socket.create_connection(("127.0.0.1", agent.port), timeout=limit(20)) as client:
+            client.sendall(b"GET /debug/pprof/profile?seconds=300 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    end = now() + limit(30)
+    status = 0
+    while status != 200 and now() < end:
+        status = agent.get("/debug/pprof/profile?past=5")[0]
+    check(status == 200, "clients that leave do not wait for their profiles", status)
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
         found = list(pool.map(lambda _: agent.get("/debug/pprof/profile?seconds=1")[0], range(12)))
     check(set(found) <= {200, 429} and found.count(200) >= 8, "too many profiles at once: some are 429", found)
@@ -170,6 +178,12 @@ def check_server(target, work):
     check(status == 0 and not errors, "SIGTERM ends it", [str(status), errors])
 
 
+def blocks_signal(pid, number):
+    """Whether a process has blocked a signal, which it waits for then."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return bool(int(re.search(r"SigBlk:\s+(\w+)", file.read())[1], 16) >> (number - 1) & 1)
+
+
 def check_once(target, work):
     path = os.path.join(work, "once.pb.gz")
     done = subprocess.run([PERCH, "agent", "--once", "1500ms", "-o", path, *target], capture_output=True, text=True, check=False,
@@ -179,7 +193,9 @@ def check_once(target, work):
         check(Profile(file.read()).total("hot") > 0, "with the function that runs")
     os.unlink(path)
     early = subprocess.Popen([PERCH, "agent", "--once", "1000s", "-o", path, *target], stderr=subprocess.PIPE, text=True)
-    time.sleep(limit(3))
+    end = now() + limit(60)
+    while not blocks_signal(early.pid, signal.SIGTERM) and now() < end:
+        time.sleep(0.05)
     early.send_signal(signal.SIGTERM)
     _, errors = early.communicate(timeout=limit(60))
     check(early.returncode == 0 and os.path.exists(path), "--once that is ended early writes what it has", [str(early.returncode), errors])

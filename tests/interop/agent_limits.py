@@ -131,8 +131,8 @@ def check_labels(program, work):
         hot = [(values[0], labels) for stack, values, labels in profile.samples
                if "hot" in stack and name in str(labels)]
         named = sum(nr for nr, labels in hot if CONTAINER in str(labels))
-        known = any(labels.get("cgroup", "/") != "/" for _, _, labels in profile.samples)
-        if hot and not known:
+        has_paths = any(labels.get("cgroup", "/") != "/" for _, _, labels in profile.samples)
+        if hot and not has_paths:
             skip("samples have their cgroup", "events of this kernel have none (before Linux 5.7)")
         else:
             check(hot and named >= 0.95 * sum(nr for nr, _ in hot), "samples of short processes have their container", str(hot[:5]))

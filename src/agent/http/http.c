@@ -153,6 +153,22 @@ static void profile_is_made(struct agent *agent, struct agent_job *job, bool ok)
 	agent->http->library->resume(request->connection->handle);
 }
 
+/* The answer is that there is no profile. */
+static void give_up(struct agent_http *http, struct request *request)
+{
+	request->state = IS_DONE;
+	discard_waiting(http, request);
+	http->library->resume(request->connection->handle);
+}
+
+/* libmicrohttpd does not look at connections that wait. */
+static bool has_hung_up(const struct connection *connection)
+{
+	char byte;
+
+	return !recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+}
+
 static void make_profile(struct agent *agent, struct request *request)
 {
 	int rc;
@@ -164,9 +180,7 @@ static void make_profile(struct agent *agent, struct request *request)
 	if (rc == -EAGAIN)
 		return; /* again in the next round */
 	if (rc < 0) {
-		request->state = IS_DONE;
-		discard_waiting(agent->http, request);
-		agent->http->library->resume(request->connection->handle);
+		give_up(agent->http, request);
 		return;
 	}
 	request->state = IS_MADE;
@@ -420,13 +434,9 @@ void agent_http_close(struct agent *agent)
 
 	if (!http)
 		return;
-	for (size_t i = 0; i < MOST_WAITING; i++) {
-		if (!http->waiting[i])
-			continue;
-		http->waiting[i]->state = IS_DONE;
-		http->library->resume(http->waiting[i]->connection->handle);
-		http->waiting[i] = NULL;
-	}
+	for (size_t i = 0; i < MOST_WAITING; i++)
+		if (http->waiting[i])
+			give_up(http, http->waiting[i]);
 	if (http->daemon) {
 		http->library->run(http->daemon);
 		http->library->stop_daemon(http->daemon); /* closes the socket, too */
@@ -458,7 +468,13 @@ void agent_http_run(struct agent *agent)
 	for (size_t i = 0; i < MOST_WAITING; i++) {
 		struct request *request = http->waiting[i];
 
-		if (!request || agent_now() < request->answer.due)
+		if (!request)
+			continue;
+		if (request->state == WAITS && has_hung_up(request->connection)) {
+			give_up(http, request);
+			continue;
+		}
+		if (agent_now() < request->answer.due)
 			continue;
 		request->connection->since = agent_now(); /* it is not the client that is late */
 		if (request->state == WAITS)
