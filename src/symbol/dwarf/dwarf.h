@@ -456,7 +456,7 @@ void perch__dwarf_free_units(struct dwarf *dwarf);
 /* Reads the entries of a unit, on the first call only. Returns 0, -ENOMEM or -ENOTSUP. */
 int perch__dwarf_read_unit(struct dwarf *dwarf, struct dwarf_unit *unit);
 /* Makes a skeleton unit its split unit, if that is there. Returns the same. */
-int perch__dwarf_follow_split(struct dwarf_unit **unit);
+int perch__dwarf_open_split(struct dwarf_unit **unit);
 /* Returns the unit that has what perch__dwarf_reference() returned, or NULL. *offset is made that
  * in the file of the unit. */
 struct dwarf_unit *perch__dwarf_unit_at(struct dwarf *dwarf, uint64_t *offset);

@@ -70,7 +70,7 @@ int perch__dwarf_visit_inlined(struct dwarf *dwarf, perch_inlined_visit *visit, 
 
 		rc = unit->not_understood ? -ENOTSUP : perch__dwarf_read_unit(dwarf, unit);
 		if (!rc)
-			rc = perch__dwarf_follow_split(&unit);
+			rc = perch__dwarf_open_split(&unit);
 		if (!rc && unit->first)
 			rc = visit_unit(unit, visit, context);
 	}

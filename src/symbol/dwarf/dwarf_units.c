@@ -507,7 +507,7 @@ static enum gap find_gap(struct dwarf_unit *unit, uint64_t address)
 	return file == last_file && line == last_line ? GAP_LINE : GAP_UNKNOWN;
 }
 
-int perch__dwarf_follow_split(struct dwarf_unit **unit)
+int perch__dwarf_open_split(struct dwarf_unit **unit)
 {
 	struct dwarf_unit *skeleton = *unit;
 	int rc = 0;
@@ -535,7 +535,7 @@ int perch__dwarf_function(struct dwarf *dwarf, uint64_t address, struct dwarf_un
 	*unit = find_unit(dwarf, address);
 	if (!*unit)
 		return dwarf->has_gaps ? -ENOTSUP : 0;
-	rc = perch__dwarf_follow_split(unit);
+	rc = perch__dwarf_open_split(unit);
 	dwarf = (*unit)->dwarf;
 	if (!rc)
 		rc = prepare_unit(dwarf, *unit);
