@@ -32,7 +32,7 @@ fuzz:
 
 # with profiling engines, which are built from the Go module proxy
 test-fleet: build
-	@PERCH=$(BUILD)/perch tests/fleet/fleet.py || [ $$? -eq 77 ]
+	@PERCH=$(abspath $(BUILD))/perch tests/fleet/fleet.py || [ $$? -eq 77 ]
 
 test-long:
 	@scripts/setup test
