@@ -1,227 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices of sums, and the tables that their rows refer to. */
+/* Slices of sums, and the limit of memory. */
 #include "window.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "table.h"
+#include "window_items.h"
 #include "window_rows.h"
 
 #define MOST_SLICES 4096
 
-struct text {
-	struct agent_item item;
-	char *text;
-};
-
-struct labels {
-	struct agent_item item;
-	struct label_key {
-		uint32_t cgroup, comm; /* texts; AGENT_NONE: none */
-		uint32_t pid, tid;
-	} key;
-};
-
-struct address {
-	struct agent_item item;
-	struct agent_address key;
-};
-
-/* A frame below its callers. */
-struct stack {
-	struct agent_item item;
-	struct stack_key {
-		uint32_t callers; /* AGENT_NONE: it is the outermost one */
-		uint32_t address;
-	} key;
-};
-
 struct agent_window {
 	size_t most_bytes;
 	uint64_t seconds; /* for which slices stay */
-	struct agent_table texts, labels, addresses, stacks;
+	struct agent_items items;
 	struct agent_slice *slice; /* the last one is open */
 	size_t nr, capacity;
 	uint64_t first;			/* number of slice[0] */
 	struct perch__hash_table index; /* of the rows of the open slice */
 	uint32_t truncated;		/* the stack "[truncated]"; AGENT_NONE: not made yet */
-	bool coarse;			/* thread labels are left out */
 	struct agent_window_stats stats;
 };
-
-/* ---- items ---- */
-
-static bool is_text(const void *items, uint32_t index, const void *key)
-{
-	return !strcmp(((const struct text *)items)[index].text, key);
-}
-
-static bool is_labels(const void *items, uint32_t index, const void *key)
-{
-	return !memcmp(&((const struct labels *)items)[index].key, key, sizeof(struct label_key));
-}
-
-static bool is_address(const void *items, uint32_t index, const void *key)
-{
-	const struct agent_address *address = &((const struct address *)items)[index].key,
-				   *other = key;
-
-	return address->dso == other->dso && address->offset == other->offset &&
-	       address->mode == other->mode && address->caller == other->caller;
-}
-
-static bool is_stack(const void *items, uint32_t index, const void *key)
-{
-	return !memcmp(&((const struct stack *)items)[index].key, key, sizeof(struct stack_key));
-}
-
-static void release_text(struct agent_window *window, uint32_t index)
-{
-	if (index != AGENT_NONE && agent_table_release(&window->texts, index))
-		free(((struct text *)agent_table_at(&window->texts, index))->text);
-}
-
-static void release_labels(struct agent_window *window, uint32_t index)
-{
-	const struct labels *labels = agent_table_at(&window->labels, index);
-
-	if (!agent_table_release(&window->labels, index))
-		return;
-	release_text(window, labels->key.cgroup);
-	release_text(window, labels->key.comm);
-}
-
-static void release_stack(struct agent_window *window, uint32_t index)
-{
-	while (index != AGENT_NONE && agent_table_release(&window->stacks, index)) {
-		const struct stack *stack = agent_table_at(&window->stacks, index);
-
-		agent_table_release(&window->addresses, stack->key.address);
-		index = stack->key.callers;
-	}
-}
-
-/* The functions that find or add return an index that has one more reference. */
-static bool get_text(struct agent_window *window, const char *text, uint32_t *index)
-{
-	uint64_t hash;
-	char *copy;
-
-	*index = AGENT_NONE;
-	if (!text)
-		return true;
-	hash = perch__hash_text(window->texts.index.seed, text);
-	*index = agent_table_find(&window->texts, hash, is_text, text);
-	if (*index == AGENT_NONE) {
-		copy = strdup(text);
-		*index = copy ? agent_table_add(&window->texts, hash) : AGENT_NONE;
-		if (*index == AGENT_NONE) {
-			free(copy);
-			return false;
-		}
-		((struct text *)agent_table_at(&window->texts, *index))->text = copy;
-	}
-	agent_table_refer(&window->texts, *index);
-	return true;
-}
-
-/* Takes the references of the key to texts. */
-static uint32_t get_labels(struct agent_window *window, const struct label_key *key)
-{
-	uint64_t hash = perch__hash_bytes(window->labels.index.seed, key, sizeof(*key));
-	uint32_t index = agent_table_find(&window->labels, hash, is_labels, key);
-	bool found = index != AGENT_NONE;
-
-	if (!found)
-		index = agent_table_add(&window->labels, hash);
-	if (found || index == AGENT_NONE) {
-		release_text(window, key->cgroup);
-		release_text(window, key->comm);
-	} else {
-		((struct labels *)agent_table_at(&window->labels, index))->key = *key;
-	}
-	if (index != AGENT_NONE)
-		agent_table_refer(&window->labels, index);
-	return index;
-}
-
-static uint32_t add_labels(struct agent_window *window, const struct agent_sample_labels *labels)
-{
-	struct label_key key = { .comm = AGENT_NONE };
-
-	if (!get_text(window, labels->cgroup, &key.cgroup))
-		return AGENT_NONE;
-	if (!window->coarse) {
-		key.pid = labels->pid;
-		key.tid = labels->tid;
-		if (!get_text(window, labels->comm, &key.comm)) {
-			release_text(window, key.cgroup);
-			return AGENT_NONE;
-		}
-	}
-	return get_labels(window, &key);
-}
-
-static uint32_t get_address(struct agent_window *window, const struct agent_address *key)
-{
-	uint64_t hash = perch__hash_pair(window->addresses.index.seed, (uintptr_t)key->dso,
-					 key->offset ^ (uint64_t)key->caller << 63);
-	uint32_t index = agent_table_find(&window->addresses, hash, is_address, key);
-
-	if (index == AGENT_NONE) {
-		index = agent_table_add(&window->addresses, hash);
-		if (index == AGENT_NONE)
-			return index;
-		((struct address *)agent_table_at(&window->addresses, index))->key = *key;
-	}
-	agent_table_refer(&window->addresses, index);
-	return index;
-}
-
-/* Adds a frame below a stack, whose reference it takes, also when it fails. */
-static uint32_t get_stack(struct agent_window *window, uint32_t callers,
-			  const struct agent_address *address)
-{
-	struct stack_key key = { .callers = callers, .address = get_address(window, address) };
-	uint32_t index = AGENT_NONE;
-	uint64_t hash;
-	bool found;
-
-	if (key.address == AGENT_NONE) {
-		release_stack(window, callers);
-		return AGENT_NONE;
-	}
-	hash = perch__hash_pair(window->stacks.index.seed, key.callers, key.address);
-	index = agent_table_find(&window->stacks, hash, is_stack, &key);
-	found = index != AGENT_NONE;
-	if (!found)
-		index = agent_table_add(&window->stacks, hash);
-	if (found || index == AGENT_NONE) {
-		agent_table_release(&window->addresses, key.address);
-		if (index != AGENT_NONE)
-			agent_table_refer(&window->stacks, index);
-		release_stack(window, callers);
-		return index;
-	}
-	((struct stack *)agent_table_at(&window->stacks, index))->key = key;
-	agent_table_refer(&window->stacks, index);
-	return index;
-}
-
-/* Returns false if out of memory. */
-static bool add_stack(struct agent_window *window, const struct agent_sample *sample,
-		      uint32_t *stack)
-{
-	*stack = AGENT_NONE;
-	for (size_t i = sample->nr; i-- > 0;) {
-		*stack = get_stack(window, *stack, &sample->chain[i]);
-		if (*stack == AGENT_NONE)
-			return false;
-	}
-	return true;
-}
 
 /* ---- slices ---- */
 
@@ -232,8 +32,8 @@ static struct agent_slice *open_slice(struct agent_window *window)
 
 static void release_row(struct agent_window *window, const struct agent_row *row)
 {
-	release_stack(window, row->stack);
-	release_labels(window, row->labels);
+	agent_items_release_stack(&window->items, row->stack);
+	agent_items_release_labels(&window->items, row->labels);
 }
 
 static void drop_oldest(struct agent_window *window)
@@ -258,10 +58,7 @@ static size_t bytes_of_rows(const struct agent_window *window)
 
 static size_t used_bytes(const struct agent_window *window)
 {
-	/* texts of paths, which may be long, are few */
-	return bytes_of_rows(window) + window->texts.used * 64 + agent_table_bytes(&window->texts) +
-	       agent_table_bytes(&window->labels) + agent_table_bytes(&window->addresses) +
-	       agent_table_bytes(&window->stacks);
+	return bytes_of_rows(window) + agent_items_bytes(&window->items);
 }
 
 struct agent_window *agent_window_new(size_t bytes, uint64_t seconds)
@@ -274,10 +71,7 @@ struct agent_window *agent_window_new(size_t bytes, uint64_t seconds)
 	window->seconds = seconds;
 	window->truncated = AGENT_NONE;
 	window->index.seed = perch__hash_seed(window);
-	agent_table_init(&window->texts, sizeof(struct text));
-	agent_table_init(&window->labels, sizeof(struct labels));
-	agent_table_init(&window->addresses, sizeof(struct address));
-	agent_table_init(&window->stacks, sizeof(struct stack));
+	agent_items_init(&window->items);
 	if (!PERCH__ARRAY_APPEND(window->slice, window->nr, window->capacity)) {
 		free(window);
 		return NULL;
@@ -291,13 +85,10 @@ void agent_window_free(struct agent_window *window)
 		return;
 	while (window->nr)
 		drop_oldest(window);
-	release_stack(window, window->truncated);
+	agent_items_release_stack(&window->items, window->truncated);
 	free(window->slice);
 	perch__hash_clear(&window->index);
-	agent_table_clear(&window->texts);
-	agent_table_clear(&window->labels);
-	agent_table_clear(&window->addresses);
-	agent_table_clear(&window->stacks);
+	agent_items_clear(&window->items);
 	free(window);
 }
 
@@ -338,14 +129,15 @@ void agent_window_add(struct agent_window *window, const struct agent_sample *sa
 	bool added;
 
 	window->stats.samples++;
-	row.labels = add_labels(window, &sample->labels);
-	added = row.labels != AGENT_NONE && add_stack(window, sample, &row.stack);
+	row.labels = agent_items_add_labels(&window->items, &sample->labels);
+	added = row.labels != AGENT_NONE &&
+		agent_items_add_stack(&window->items, sample, &row.stack);
 	if (added)
 		added = count_row(window, &row);
 	else if (row.labels != AGENT_NONE)
-		release_labels(window, row.labels);
+		agent_items_release_labels(&window->items, row.labels);
 	window->stats.dropped_samples += !added;
-	window->stats.unlabeled_samples += added && window->coarse;
+	window->stats.unlabeled_samples += added && window->items.coarse;
 }
 
 /* ---- the limit of memory ---- */
@@ -371,18 +163,18 @@ static void merge_rows(struct agent_window *window, struct agent_slice *slice)
 /* Leaves out the names and ids of threads, here and in later samples. */
 static void drop_thread_labels(struct agent_window *window)
 {
-	window->coarse = true;
+	window->items.coarse = true;
 	for (size_t i = 0; i + 1 < window->nr; i++) {
 		struct agent_slice *slice = &window->slice[i];
 
 		for (size_t j = 0; j < slice->nr; j++) {
 			struct agent_sample_labels labels =
 				agent_window_labels(window, slice->row[j].labels);
-			uint32_t index = add_labels(window, &labels);
+			uint32_t index = agent_items_add_labels(&window->items, &labels);
 
 			if (index == AGENT_NONE)
 				continue;
-			release_labels(window, slice->row[j].labels);
+			agent_items_release_labels(&window->items, slice->row[j].labels);
 			slice->row[j].labels = index;
 			window->stats.unlabeled_samples += slice->row[j].samples;
 		}
@@ -395,14 +187,14 @@ static bool make_truncated(struct agent_window *window)
 	static const struct agent_address address = { .mode = '.' };
 
 	if (window->truncated == AGENT_NONE)
-		window->truncated = get_stack(window, AGENT_NONE, &address);
+		window->truncated = agent_items_push(&window->items, AGENT_NONE, &address);
 	return window->truncated != AGENT_NONE;
 }
 
 /* By stack: the samples that all slices have of it. The caller frees it; NULL: no memory. */
 static uint64_t *count_stacks(const struct agent_window *window)
 {
-	uint64_t *samples = calloc(window->stacks.nr + 1, sizeof(*samples));
+	uint64_t *samples = calloc(window->items.stacks.nr + 1, sizeof(*samples));
 
 	for (size_t i = 0; samples && i < window->nr; i++)
 		for (size_t j = 0; j < window->slice[i].nr; j++)
@@ -422,8 +214,8 @@ static void truncate_slice(struct agent_window *window, struct agent_slice *slic
 		    samples[row->stack] > most)
 			continue;
 		window->stats.truncated_samples += row->samples;
-		agent_table_refer(&window->stacks, window->truncated);
-		release_stack(window, row->stack);
+		agent_table_refer(&window->items.stacks, window->truncated);
+		agent_items_release_stack(&window->items, row->stack);
 		row->stack = window->truncated;
 	}
 	merge_rows(window, slice);
@@ -446,10 +238,10 @@ static void keep_limit(struct agent_window *window)
 	size_t used = used_bytes(window);
 
 	if (used <= window->most_bytes) {
-		window->coarse &= used > window->most_bytes / 2;
+		window->items.coarse &= used > window->most_bytes / 2;
 		return;
 	}
-	if (!window->coarse)
+	if (!window->items.coarse)
 		drop_thread_labels(window);
 	if (used_bytes(window) > wanted)
 		truncate_rare(window, wanted);
@@ -546,60 +338,40 @@ struct agent_row *agent_window_sum(const struct agent_window *window, uint64_t f
 const struct agent_address *agent_window_frame(const struct agent_window *window, uint32_t stack,
 					       uint32_t *callers)
 {
-	const struct stack *item = agent_table_at(&window->stacks, stack);
-	const struct address *address = agent_table_at(&window->addresses, item->key.address);
-
-	*callers = item->key.callers;
-	return &address->key;
+	return agent_items_frame(&window->items, stack, callers);
 }
 
 uint32_t agent_window_address(const struct agent_window *window, uint32_t stack)
 {
-	return ((const struct stack *)agent_table_at(&window->stacks, stack))->key.address;
-}
-
-size_t agent_window_nr_addresses(const struct agent_window *window)
-{
-	return window->addresses.nr;
-}
-
-size_t agent_window_nr_stacks(const struct agent_window *window)
-{
-	return window->stacks.nr;
-}
-
-size_t agent_window_nr_labels(const struct agent_window *window)
-{
-	return window->labels.nr;
-}
-
-static const char *text_at(const struct agent_window *window, uint32_t index)
-{
-	return index == AGENT_NONE
-		       ? NULL
-		       : ((const struct text *)agent_table_at(&window->texts, index))->text;
+	return agent_items_address(&window->items, stack);
 }
 
 struct agent_sample_labels agent_window_labels(const struct agent_window *window, uint32_t labels)
 {
-	const struct label_key *key =
-		&((const struct labels *)agent_table_at(&window->labels, labels))->key;
+	return agent_items_labels(&window->items, labels);
+}
 
-	return (struct agent_sample_labels){ .cgroup = text_at(window, key->cgroup),
-					     .comm = text_at(window, key->comm),
-					     .pid = key->pid,
-					     .tid = key->tid };
+size_t agent_window_nr_addresses(const struct agent_window *window)
+{
+	return window->items.addresses.nr;
+}
+
+size_t agent_window_nr_stacks(const struct agent_window *window)
+{
+	return window->items.stacks.nr;
+}
+
+size_t agent_window_nr_labels(const struct agent_window *window)
+{
+	return window->items.labels.nr;
 }
 
 void agent_window_get_stats(const struct agent_window *window, struct agent_window_stats *stats)
 {
 	*stats = window->stats;
 	stats->bytes = used_bytes(window);
-	stats->allocated =
-		bytes_of_rows(window) + window->texts.used * 64 +
-		agent_table_allocated(&window->texts) + agent_table_allocated(&window->labels) +
-		agent_table_allocated(&window->addresses) + agent_table_allocated(&window->stacks);
-	stats->stacks = window->stacks.used;
-	stats->addresses = window->addresses.used;
+	stats->allocated = bytes_of_rows(window) + agent_items_allocated(&window->items);
+	stats->stacks = window->items.stacks.used;
+	stats->addresses = window->items.addresses.used;
 	stats->slices = window->nr;
 }
