@@ -293,7 +293,7 @@ def check_off_cpu(browser):
     browser.open("waits.html")
     rows = rows_of(browser)
     wrong = {tid: (sum(rows[tid][1:]) if tid in rows else None, ns) for tid, ns in off.items()
-             if tid not in rows or abs(sum(rows[tid][1:]) - ns) > 0.02 * ns + 1000}
+             if tid not in rows or abs(sum(rows[tid][1:]) - ns) > 0.05 * ns + 3e6}  # overlaps, and sums without a place, are cut off
     check(len(rows) >= 3 and not wrong, "the time off the CPU of each thread is that of its samples", wrong)
     spinning = max(on, key=on.get)
     check(0.6 * on[spinning] < rows[spinning][0] < 1.5 * on[spinning] + 1e8, "the rest is time on the CPU", rows[spinning], on[spinning])
