@@ -9,21 +9,20 @@
 #include "groups.h"
 #include "push/push.h"
 
-/* Fills the labels of a series: those of the group, of the host, and a service, which it must have.
- */
+/* Fills the labels of a series: a service, which it must have, and the host, unless the group has
+ * them, too: the last label of a name counts. */
 static void fill_series(const struct agent_labels *labels, const char *host,
 			struct agent_pyroscope_series *series, struct agent_pyroscope_label *label)
 {
 	series->label = label;
+	label[series->nr_labels++] =
+		(struct agent_pyroscope_label){ AGENT_SERVICE_NAME, "unknown_service" };
+	if (*host)
+		label[series->nr_labels++] = (struct agent_pyroscope_label){ "host.name", host };
 	for (size_t i = 0; i < labels->nr; i++)
 		label[series->nr_labels++] =
 			(struct agent_pyroscope_label){ agent_label_key(labels, i),
 							agent_label_value(labels, i) };
-	if (!agent_label(labels, AGENT_SERVICE_NAME))
-		label[series->nr_labels++] =
-			(struct agent_pyroscope_label){ AGENT_SERVICE_NAME, "unknown_service" };
-	if (*host)
-		label[series->nr_labels++] = (struct agent_pyroscope_label){ "host.name", host };
 }
 
 int agent_groups_put(const struct agent_groups *groups, const struct agent_pprof *pprof,

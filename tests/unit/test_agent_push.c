@@ -849,10 +849,14 @@ static void jitters(void **state)
 /* The bytes of a request, written by hand from Pyroscope's push.proto. */
 static void makes_pyroscope_request(void **state)
 {
-	static const struct agent_pyroscope_label labels[] = { { "service.name", "shop" } };
+	/* the last label of a name counts, as a server sees it; the kind of the profile stays */
+	static const struct agent_pyroscope_label labels[] = { { "service.name", "unknown" },
+							       { "service-name", "shops" },
+							       { "--name--", "other" },
+							       { "service_name", "shop" } };
 	const struct agent_pyroscope_series series = {
 		.label = labels,
-		.nr_labels = 1,
+		.nr_labels = sizeof(labels) / sizeof(labels[0]),
 		.pprof = "pprof",
 		.size = 5,
 	};

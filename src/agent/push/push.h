@@ -74,7 +74,8 @@ void agent_push_profile_id(uint8_t profile_id[AGENT_PROFILE_ID]);
 /* ---- pyroscope.c ---- */
 
 struct agent_pyroscope_label {
-	const char *name, *value; /* "service_name"; other characters become '_' */
+	/* "service_name"; other characters become '_', and the last label of a name counts then */
+	const char *name, *value;
 };
 
 struct agent_pyroscope_series {

@@ -33,8 +33,36 @@ static char *label_name(const char *name)
 	return copy;
 }
 
+/* Sets a label. A server refuses a series with two labels of one name. */
+static int set_label(struct series *series, const char *from, const char *value)
+{
+	Perch__Push__LabelPair *label;
+	char *name = label_name(from);
+	size_t nr = series->message.n_labels, i = 0;
+
+	if (!name)
+		return -ENOMEM;
+	while (i < nr && strcmp(series->names[i], name))
+		i++;
+	if (i == LABELS_MAX || i < nr)
+		free(name);
+	if (i == LABELS_MAX)
+		return 0;
+	label = &series->label[i];
+	if (i == nr) {
+		perch__push__label_pair__init(label);
+		label->name = series->names[i] = name;
+		series->labels[i] = label;
+		series->message.n_labels++;
+	}
+	label->value = (char *)value;
+	return 0;
+}
+
 static int fill_series(struct series *series, const struct agent_pyroscope_series *from, char *uuid)
 {
+	int rc;
+
 	perch__push__raw_profile_series__init(&series->message);
 	perch__push__raw_sample__init(&series->sample);
 	series->sample.raw_profile.data = (uint8_t *)from->pprof;
@@ -44,19 +72,10 @@ static int fill_series(struct series *series, const struct agent_pyroscope_serie
 	series->message.n_samples = 1;
 	series->message.samples = &series->samples;
 	series->message.labels = series->labels;
-	for (size_t i = 0; i <= from->nr_labels && i < LABELS_MAX; i++) {
-		Perch__Push__LabelPair *label = &series->label[i];
-
-		perch__push__label_pair__init(label);
-		series->names[i] = label_name(i ? from->label[i - 1].name : "__name__");
-		if (!series->names[i])
-			return -ENOMEM;
-		label->name = series->names[i];
-		label->value = (char *)(i ? from->label[i - 1].value : "process_cpu");
-		series->labels[i] = label;
-		series->message.n_labels++;
-	}
-	return 0;
+	rc = set_label(series, "__name__", "process_cpu");
+	for (size_t i = 0; i < from->nr_labels && !rc; i++)
+		rc = set_label(series, from->label[i].name, from->label[i].value);
+	return rc ? rc : set_label(series, "__name__", "process_cpu");
 }
 
 /* Each series has an id of its own: the one of the window, with its number. */
