@@ -20,7 +20,8 @@ static const struct {
 
 struct agent_cpu_counters {
 	struct perch_set *set;
-	struct perch_count *counts;
+	struct perch_count *counts, *last; /* of this and of the last time */
+	uint64_t *sums;			   /* of what was added, each scaled by its own time */
 	size_t nr_cpus, nr;
 };
 
@@ -43,8 +44,10 @@ struct agent_cpu_counters *agent_cpu_counters_open(const struct perch_targets *c
 		counters->nr_cpus = perch_set_targets(counters->set);
 		counters->nr = perch_set_events(counters->set) * counters->nr_cpus;
 		counters->counts = calloc(counters->nr + 1, sizeof(*counters->counts));
+		counters->last = calloc(counters->nr + 1, sizeof(*counters->last));
+		counters->sums = calloc(counters->nr + 1, sizeof(*counters->sums));
 	}
-	if (rc >= 0 && counters->counts)
+	if (rc >= 0 && counters->counts && counters->last && counters->sums)
 		return counters;
 	agent_cpu_counters_close(counters);
 	return NULL;
@@ -56,26 +59,44 @@ void agent_cpu_counters_close(struct agent_cpu_counters *counters)
 		return;
 	perch_set_close(counters->set);
 	free(counters->counts);
+	free(counters->last);
+	free(counters->sums);
 	free(counters);
+}
+
+/* A value of all the time, scaled by all the time, falls when fewer events come. */
+static void add_counts(struct agent_cpu_counters *counters)
+{
+	for (size_t i = 0; i < counters->nr; i++) {
+		const struct perch_count *now = &counters->counts[i];
+		struct perch_count *last = &counters->last[i];
+
+		if (now->running_ns <= last->running_ns || now->value < last->value)
+			continue;
+		counters->sums[i] +=
+			perch_scale(now->value - last->value, now->enabled_ns - last->enabled_ns,
+				    now->running_ns - last->running_ns);
+		*last = *now;
+	}
 }
 
 static void put_event(const struct agent_cpu_counters *counters, size_t event,
 		      struct agent_metrics *metrics)
 {
-	const struct perch_count *counts = counters->counts + event * counters->nr_cpus;
-	struct perch_count sum;
+	const uint64_t *sums = counters->sums + event * counters->nr_cpus;
+	uint64_t all = 0;
 	char cpu[16];
 
 	agent_metric_counter(metrics, counted[event].metric, counted[event].help);
-	if (counters->nr_cpus > MOST_CPUS) {
-		perch_count_sum(&sum, counts, counters->nr_cpus);
-		agent_metric_value(metrics, "cpu", "all", (double)sum.scaled);
-		return;
-	}
 	for (size_t i = 0; i < counters->nr_cpus; i++) {
+		all += sums[i];
+		if (counters->nr_cpus > MOST_CPUS)
+			continue;
 		snprintf(cpu, sizeof(cpu), "%d", perch_set_target(counters->set, i)->cpu);
-		agent_metric_value(metrics, "cpu", cpu, (double)counts[i].scaled);
+		agent_metric_value(metrics, "cpu", cpu, (double)sums[i]);
 	}
+	if (counters->nr_cpus > MOST_CPUS)
+		agent_metric_value(metrics, "cpu", "all", (double)all);
 }
 
 /* Counters that share the PMU run a part of the time, and are scaled. */
@@ -98,9 +119,13 @@ static void put_ratios(const struct agent_cpu_counters *counters, struct agent_m
 static void put_delays(struct agent_metrics *metrics)
 {
 	FILE *file = fopen("/proc/schedstat", "re");
+	struct {
+		char cpu[16];
+		unsigned long long delay;
+	} of[MOST_CPUS];
 	unsigned long long delay, sum = 0;
 	char line[4096], cpu[16];
-	unsigned nr = 0;
+	size_t nr = 0;
 
 	if (!file)
 		return;
@@ -110,18 +135,24 @@ static void put_delays(struct agent_metrics *metrics)
 		if (sscanf(line, "cpu%15[0-9] %*u %*u %*u %*u %*u %*u %*u %llu", cpu, &delay) != 2)
 			continue;
 		sum += delay;
-		if (++nr <= MOST_CPUS)
-			agent_metric_value(metrics, "cpu", cpu, (double)delay / 1e9);
+		if (nr < MOST_CPUS) {
+			memcpy(of[nr].cpu, cpu, sizeof(cpu));
+			of[nr].delay = delay;
+		}
+		nr++;
 	}
+	fclose(file);
+	for (size_t i = 0; i < nr && nr <= MOST_CPUS; i++)
+		agent_metric_value(metrics, "cpu", of[i].cpu, (double)of[i].delay / 1e9);
 	if (nr > MOST_CPUS)
 		agent_metric_value(metrics, "cpu", "all", (double)sum / 1e9);
-	fclose(file);
 }
 
 void agent_cpu_counters_put(struct agent_cpu_counters *counters, struct agent_metrics *metrics)
 {
 	if (perch_set_read(counters->set, counters->counts, counters->nr, NULL) < 0)
 		return;
+	add_counts(counters);
 	for (size_t i = 0; i < PERCH__NR(counted); i++)
 		if (!perch_set_get_event(counters->set, i)->skipped)
 			put_event(counters, i, metrics);
