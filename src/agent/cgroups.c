@@ -14,6 +14,7 @@
 #define MOST_ROWS	50
 #define MOST_CANDIDATES 512
 #define IDLE_NS		300000000000ull /* without samples, until a row is given up */
+#define LEAST_SAMPLES	10		/* of a cgroup that takes the row of another one */
 
 struct sums {
 	uint64_t samples, cpu_ns, off_ns;
@@ -23,8 +24,9 @@ struct row {
 	char *path; /* NULL: free */
 	uint64_t hash;
 	struct sums sums;
-	uint64_t seen; /* ns; samples since: .fresh */
-	bool fresh;
+	uint64_t samples; /* since the last choice */
+	uint64_t usual;	  /* samples between choices, the late ones more */
+	uint64_t seen;	  /* ns: the last choice before which there were samples */
 };
 
 /* A cgroup without a row. */
@@ -95,7 +97,7 @@ void agent_cgroups_add(struct agent_cgroups *cgroups, const char *path, bool off
 	struct sums *sums = row ? &row->sums : &cgroups->rest;
 
 	if (row)
-		row->fresh = true;
+		row->samples++;
 	else if (path)
 		note_candidate(cgroups, path, hash);
 	sums->samples += !off_cpu;
@@ -120,26 +122,53 @@ static void give_up(struct agent_cgroups *cgroups, struct row *row)
 	*row = (struct row){ .path = NULL };
 }
 
+static void note_usual(struct agent_cgroups *cgroups, struct row *row, uint64_t now)
+{
+	if (row->samples)
+		row->seen = now;
+	row->usual = (row->usual + row->samples + 1) / 2;
+	row->samples = 0;
+	if (row->path && now - row->seen > IDLE_NS)
+		give_up(cgroups, row);
+}
+
+/* The row that a candidate gets: a free one, or that of the least busy if it is much less busy. */
+static struct row *row_for(struct agent_cgroups *cgroups, const struct candidate *candidate)
+{
+	struct row *least = &cgroups->row[0];
+
+	for (size_t i = 0; i < MOST_ROWS; i++) {
+		struct row *row = &cgroups->row[i];
+
+		if (!row->path)
+			return row;
+		if (row->usual < least->usual)
+			least = row;
+	}
+	if (candidate->samples < LEAST_SAMPLES || candidate->samples / 2 <= least->usual)
+		return NULL;
+	give_up(cgroups, least);
+	return least;
+}
+
 void agent_cgroups_choose(struct agent_cgroups *cgroups, uint64_t now)
 {
 	size_t next = 0;
 
 	qsort(cgroups->candidate, cgroups->nr_candidates, sizeof(*cgroups->candidate),
 	      compare_candidates);
-	for (size_t i = 0; i < MOST_ROWS; i++) {
-		struct row *row = &cgroups->row[i];
+	for (size_t i = 0; i < MOST_ROWS; i++)
+		note_usual(cgroups, &cgroups->row[i], now);
+	for (; next < cgroups->nr_candidates; next++) {
+		const struct candidate *candidate = &cgroups->candidate[next];
+		struct row *row = row_for(cgroups, candidate);
 
-		if (row->path && row->fresh)
-			row->seen = now;
-		row->fresh = false;
-		if (row->path && now - row->seen > IDLE_NS)
-			give_up(cgroups, row);
-		if (row->path || next == cgroups->nr_candidates)
-			continue;
-		*row = (struct row){ .path = cgroups->candidate[next].path,
-				     .hash = cgroups->candidate[next].hash,
+		if (!row)
+			break;
+		*row = (struct row){ .path = candidate->path,
+				     .hash = candidate->hash,
+				     .usual = candidate->samples,
 				     .seen = now };
-		next++;
 	}
 	while (next < cgroups->nr_candidates)
 		free(cgroups->candidate[next++].path);
@@ -214,13 +243,16 @@ static void put_kernel_counts(struct agent_cgroups *cgroups, struct agent_metric
 	}
 }
 
-void agent_cgroups_put(struct agent_cgroups *cgroups, bool off_cpu, struct agent_metrics *metrics)
+void agent_cgroups_put(struct agent_cgroups *cgroups, bool cpu, bool off_cpu,
+		       struct agent_metrics *metrics)
 {
 	agent_metric_counter(metrics, "perch_cgroup_samples", "Samples of a cgroup.");
 	put_sums(cgroups, metrics, offsetof(struct sums, samples), 1);
-	agent_metric_counter(metrics, "perch_cgroup_cpu_seconds",
-			     "CPU time of a cgroup by samples.");
-	put_sums(cgroups, metrics, offsetof(struct sums, cpu_ns), 1e9);
+	if (cpu) {
+		agent_metric_counter(metrics, "perch_cgroup_cpu_seconds",
+				     "CPU time of a cgroup by samples.");
+		put_sums(cgroups, metrics, offsetof(struct sums, cpu_ns), 1e9);
+	}
 	if (off_cpu) {
 		agent_metric_counter(metrics, "perch_cgroup_off_cpu_seconds",
 				     "Time that threads of a cgroup were off the CPU.");

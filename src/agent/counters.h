@@ -28,6 +28,8 @@ void agent_cgroups_free(struct agent_cgroups *cgroups);
 void agent_cgroups_add(struct agent_cgroups *cgroups, const char *path, bool off_cpu, uint64_t ns);
 /* To be called every few seconds: cgroups that are idle give way to busy ones. */
 void agent_cgroups_choose(struct agent_cgroups *cgroups, uint64_t now);
-void agent_cgroups_put(struct agent_cgroups *cgroups, bool off_cpu, struct agent_metrics *metrics);
+/* cpu, off_cpu: samples have times on the CPU, and off it. */
+void agent_cgroups_put(struct agent_cgroups *cgroups, bool cpu, bool off_cpu,
+		       struct agent_metrics *metrics);
 
 #endif

@@ -121,7 +121,8 @@ char *agent_metrics(const struct agent *agent, bool open_metrics, size_t *size)
 	put_window(&metrics, agent);
 	agent_send_put(agent, &metrics);
 	if (agent->cgroups)
-		agent_cgroups_put(agent->cgroups, agent->options->source.off_cpu, &metrics);
+		agent_cgroups_put(agent->cgroups, agent_source_is_clock(agent->source),
+				  agent->options->source.off_cpu, &metrics);
 	if (agent->counters)
 		agent_cpu_counters_put(agent->counters, &metrics);
 	agent_metric_gauge(&metrics, "perch_omitted_series",

@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+#include <perch/encoder.h>
 
 #include "base/array.h"
 #include "base/kernel/off_cpu_event.h"
@@ -46,6 +47,7 @@ struct agent_source {
 	size_t nr_waiting, waiting_capacity;
 	uint64_t samples[AGENT_MOST_EVENTS];
 	size_t off_cpu_event; /* index; SIZE_MAX: it is not recorded */
+	uint64_t sample_ns;   /* CPU time of a sample of the first event; 0: it is no clock */
 	struct agent_source_stats
 		stats; /* of recordings that have ended, and what is counted here */
 	struct agent_address chain[PERCH_MAX_CALL_CHAIN];
@@ -110,7 +112,7 @@ static void count_cgroup(const struct agent_source *source, const struct agent_s
 
 	if (options->cgroups && (off_cpu || !sample->event))
 		agent_cgroups_add(options->cgroups, sample->labels.cgroup, off_cpu,
-				  off_cpu ? sample->period : 1000000000 / options->frequency);
+				  off_cpu ? sample->period : source->sample_ns);
 }
 
 static int add_sample(struct agent_source *source, const struct perch_record *record,
@@ -264,6 +266,7 @@ static int make_decoder(struct agent_source *source, struct perch_error *err)
 {
 	struct epoch *epoch = &source->now;
 	struct perch_decoder_event decoded[AGENT_MOST_EVENTS] = { 0 };
+	struct perch_encoder_event described;
 	const struct perch_file_event *events;
 	size_t nr = perch_recorder_events(epoch->recorder, &events);
 
@@ -274,6 +277,8 @@ static int make_decoder(struct agent_source *source, struct perch_error *err)
 	for (size_t i = 0; i < nr; i++)
 		if (perch__is_off_cpu(&events[i]))
 			source->off_cpu_event = i;
+	perch_encoder_describe(&events[0], &described);
+	source->sample_ns = described.sample_ns;
 	for (size_t i = 0; i < nr; i++)
 		decoded[i] = (struct perch_decoder_event){ .attr = &events[i].attr,
 							   .ids = events[i].ids,
@@ -500,4 +505,9 @@ void agent_source_get_stats(const struct agent_source *source, struct agent_sour
 uint64_t agent_source_samples(const struct agent_source *source, size_t event)
 {
 	return event < AGENT_MOST_EVENTS ? source->samples[event] : 0;
+}
+
+bool agent_source_is_clock(const struct agent_source *source)
+{
+	return source->sample_ns;
 }

@@ -74,5 +74,7 @@ const struct perch_error *agent_source_lacks(const struct agent_source *source,
 void agent_source_get_stats(const struct agent_source *source, struct agent_source_stats *stats);
 /* By event index: the samples that the window got. */
 uint64_t agent_source_samples(const struct agent_source *source, size_t event);
+/* True if samples of the first event stand for CPU time. */
+bool agent_source_is_clock(const struct agent_source *source);
 
 #endif

@@ -82,7 +82,7 @@ static void test_limit(void **state)
 
 static void put_cgroups(struct agent_metrics *metrics, void *context)
 {
-	agent_cgroups_put(context, true, metrics);
+	agent_cgroups_put(context, true, true, metrics);
 }
 
 /* Returns a value, or -1 if there is none. */
@@ -154,6 +154,28 @@ static void test_many_cgroups(void **state)
 	agent_cgroups_free(cgroups);
 }
 
+/* One that begins when all rows are taken gets that of the least busy one, and keeps it. */
+static void test_late_cgroup(void **state)
+{
+	struct agent_cgroups *cgroups = agent_cgroups_new();
+	char path[32];
+
+	(void)state;
+	for (uint64_t round = 1; round < 20; round++) {
+		for (int i = 0; i < 60; i++) {
+			snprintf(path, sizeof(path), "/c%d", i);
+			for (int j = 0; j <= i % 7; j++)
+				agent_cgroups_add(cgroups, path, false, S);
+		}
+		for (int j = 0; j < 190 && round > 4; j++)
+			agent_cgroups_add(cgroups, "/late", false, S);
+		agent_cgroups_choose(cgroups, round * 10 * S);
+	}
+	assert_true(value_of(cgroups, "perch_cgroup_cpu_seconds", "/late") == 14 * 190);
+	assert_true(value_of(cgroups, "perch_cgroup_cpu_seconds", "/c6") == 18 * 7);
+	agent_cgroups_free(cgroups);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +183,7 @@ int main(void)
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_many_cgroups),
+		cmocka_unit_test(test_late_cgroup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
