@@ -2,11 +2,13 @@
 /*
  * The busiest cgroups have a row each, the rest has one. A counter must never go back: a cgroup
  * that gets a row starts at 0 there, and what a row had becomes a part of the rest when it is given
- * up.
+ * up. Cgroups whose paths have characters that are not printable are always in the rest.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <perch/error.h>
 
 #include "base/hash_table.h"
 #include "counters.h"
@@ -72,6 +74,15 @@ static struct row *find_row(struct agent_cgroups *cgroups, const char *path, uin
 	return NULL;
 }
 
+/* Paths that are equal as text would be one series twice. */
+static bool is_clean(const char *path)
+{
+	char clean[PATH_MAX];
+
+	perch_clean_text(path, clean, sizeof(clean));
+	return !strcmp(path, clean);
+}
+
 static void note_candidate(struct agent_cgroups *cgroups, const char *path, uint64_t hash)
 {
 	struct candidate *candidate;
@@ -83,7 +94,7 @@ static void note_candidate(struct agent_cgroups *cgroups, const char *path, uint
 			return;
 		}
 	}
-	if (cgroups->nr_candidates == MOST_CANDIDATES)
+	if (cgroups->nr_candidates == MOST_CANDIDATES || !is_clean(path))
 		return;
 	candidate = &cgroups->candidate[cgroups->nr_candidates];
 	*candidate = (struct candidate){ .path = strdup(path), .hash = hash, .samples = 1 };

@@ -73,9 +73,9 @@ static void add_counts(struct agent_cpu_counters *counters)
 
 		if (now->running_ns <= last->running_ns || now->value < last->value)
 			continue;
-		counters->sums[i] +=
-			perch_scale(now->value - last->value, now->enabled_ns - last->enabled_ns,
-				    now->running_ns - last->running_ns);
+		counters->sums[i] += perch_scale(now->value - last->value,
+						 now->enabled_ns - last->enabled_ns,
+						 now->running_ns - last->running_ns);
 		*last = *now;
 	}
 }

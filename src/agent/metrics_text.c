@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <perch/error.h>
 
@@ -29,7 +30,8 @@ void agent_metric_gauge(struct agent_metrics *metrics, const char *name, const c
 
 static void put_label(FILE *out, const char *key, const char *text)
 {
-	char clean[256];
+	/* a text that is cut may be that of another value */
+	char clean[PATH_MAX];
 
 	perch_clean_text(text, clean, sizeof(clean));
 	fprintf(out, "%s=\"", key);

@@ -89,7 +89,7 @@ static void put_cgroups(struct agent_metrics *metrics, void *context)
 static double value_of(struct agent_cgroups *cgroups, const char *metric, const char *cgroup)
 {
 	struct agent_metrics metrics = { .open = false };
-	char *text = written(put_cgroups, cgroups, &metrics), name[128], *at;
+	char *text = written(put_cgroups, cgroups, &metrics), name[1024], *at;
 	double value = -1;
 
 	snprintf(name, sizeof(name), "\n%s_total{cgroup=\"%s\"} ", metric, cgroup);
@@ -154,6 +154,29 @@ static void test_many_cgroups(void **state)
 	agent_cgroups_free(cgroups);
 }
 
+/* Two cgroups are never the same series. */
+static void test_long_paths(void **state)
+{
+	struct agent_cgroups *cgroups = agent_cgroups_new();
+	char path[600];
+
+	(void)state;
+	memset(path, 'x', sizeof(path));
+	*path = '/';
+	path[sizeof(path) - 1] = 0;
+	for (int i = 0; i < 2; i++) {
+		path[sizeof(path) - 2] = (char)('a' + i);
+		agent_cgroups_add(cgroups, path, false, S);
+		agent_cgroups_add(cgroups, i ? "/\n" : "/\r", false, S);
+		agent_cgroups_choose(cgroups, S);
+		agent_cgroups_add(cgroups, path, false, (uint64_t)(i + 7) * S);
+		assert_true(value_of(cgroups, "perch_cgroup_cpu_seconds", path) == i + 7);
+	}
+	assert_true(value_of(cgroups, "perch_cgroup_cpu_seconds", "/?") == -1);
+	assert_true(value_of(cgroups, "perch_cgroup_cpu_seconds", "other") == 4);
+	agent_cgroups_free(cgroups);
+}
+
 /* One that begins when all rows are taken gets that of the least busy one, and keeps it. */
 static void test_late_cgroup(void **state)
 {
@@ -179,11 +202,9 @@ static void test_late_cgroup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_formats),
-		cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_cgroups),
-		cmocka_unit_test(test_many_cgroups),
-		cmocka_unit_test(test_late_cgroup),
+		cmocka_unit_test(test_formats),	   cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_cgroups),	   cmocka_unit_test(test_many_cgroups),
+		cmocka_unit_test(test_long_paths), cmocka_unit_test(test_late_cgroup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -716,6 +716,29 @@ static void limits_queue(void **state)
 
 /* ---- parts ---- */
 
+/* Counters of two targets are never the same series. */
+static void numbers_targets(void **state)
+{
+	static const struct {
+		const char *text, *name;
+	} cases[] = {
+		{ "http://a/x?key=1", "http://a/x" },	      { "http://a/xy", "http://a/xy" },
+		{ "http://a/x?key=2", "http://a/x (2)" },     { "http://b/x", "http://b/x" },
+		{ "pyroscope+http://a/x", "http://a/x (3)" },
+	};
+	struct agent_push_target target[sizeof(cases) / sizeof(*cases)];
+	struct perch_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(agent_push_target_parse(&target[i], cases[i].text, &err), 0);
+		assert_int_equal(agent_push_target_number(target, i + 1, &err), 0);
+		assert_string_equal(target[i].name, cases[i].name);
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		agent_push_target_clear(&target[i]);
+}
+
 static void parses_targets(void **state)
 {
 	static const struct {
@@ -896,6 +919,7 @@ int main(int argc, char **argv)
 		TEST(sends_to_several),
 		TEST(limits_queue),
 		cmocka_unit_test(parses_targets),
+		cmocka_unit_test(numbers_targets),
 		cmocka_unit_test(parses_retry_after),
 		cmocka_unit_test(jitters),
 		cmocka_unit_test(makes_pyroscope_request),

@@ -252,7 +252,7 @@ int agent_push_open(struct agent_push **result, const struct agent_push_options 
 			if (options->target[i].hash == options->target[k].hash)
 				return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 						       "two targets are %s",
-						       options->target[i].name);
+						       options->target[k].name);
 	push = calloc(1, sizeof(*push));
 	if (!push)
 		return PERCH__NO_MEMORY(err, "to send windows");

@@ -40,7 +40,7 @@ enum {
 struct agent_push_target {
 	enum agent_push_kind kind;
 	char *url;  /* with the path of the API */
-	char *name; /* of counters and messages: the URL without its query */
+	char *name; /* of counters and messages: the URL without its query, and a number */
 	uint64_t hash;
 	/* of files; NULL: none. The first two are read for each request, because tokens change. */
 	char *token_file, *basic_file, *ca_file, *cert_file, *key_file;
@@ -59,6 +59,9 @@ struct agent_push_target {
  */
 int agent_push_target_parse(struct agent_push_target *target, const char *text,
 			    struct perch_error *err);
+/* Gives the last target a name with a number, " (2)", if an earlier one has the same URL but for
+ * its query or kind. Returns 0 or -ENOMEM. */
+int agent_push_target_number(struct agent_push_target *target, size_t nr, struct perch_error *err);
 void agent_push_target_clear(struct agent_push_target *target);
 
 /* ---- push_random.c ---- */

@@ -2,6 +2,7 @@
 /* Where windows are sent: the argument of --push. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -163,6 +164,24 @@ int agent_push_target_parse(struct agent_push_target *target, const char *text,
 	if (rc)
 		agent_push_target_clear(target);
 	return rc;
+}
+
+int agent_push_target_number(struct agent_push_target *target, size_t nr, struct perch_error *err)
+{
+	struct agent_push_target *last = &target[nr - 1];
+	size_t same = 1;
+	char *name;
+
+	for (size_t i = 0; i + 1 < nr; i++)
+		same += !strncmp(target[i].url, last->name, strlen(last->name)) &&
+			!strcspn(target[i].url + strlen(last->name), "?");
+	if (same == 1)
+		return 0;
+	if (asprintf(&name, "%s (%zu)", last->name, same) < 0)
+		return PERCH__NO_MEMORY(err, "for a target");
+	free(last->name);
+	last->name = name;
+	return 0;
 }
 
 void agent_push_target_clear(struct agent_push_target *target)

@@ -22,7 +22,8 @@ static int set_push(const struct cli_given *given)
 				       AGENT_TARGETS_MAX);
 	if (!agent_push_target_parse(&command->target[command->nr], given->text, &err)) {
 		command->nr++;
-		return 0;
+		if (!agent_push_target_number(command->target, command->nr, &err))
+			return 0;
 	}
 	cli_error(given->command, &err);
 	return -EINVAL;
