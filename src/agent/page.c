@@ -57,7 +57,7 @@ static void put_stack(const struct folding *folding, uint32_t stack)
 /* Writes the stacks of the first event: "NAME;main;f 3". */
 static void fold_rows(const struct folding *folding, const struct agent_row *rows, size_t nr)
 {
-	for (size_t i = 0; i < nr && rows[i].event == rows[0].event; i++) {
+	for (size_t i = 0; i < nr && !rows[i].event; i++) {
 		struct agent_sample_labels labels =
 			agent_window_labels(folding->window, rows[i].labels);
 

@@ -176,7 +176,8 @@ static void drop_thread_labels(struct agent_window *window)
 				continue;
 			agent_items_release_labels(&window->items, slice->row[j].labels);
 			slice->row[j].labels = index;
-			window->stats.unlabeled_samples += slice->row[j].samples;
+			if (labels.comm || labels.pid || labels.tid)
+				window->stats.unlabeled_samples += slice->row[j].samples;
 		}
 		merge_rows(window, slice);
 	}
