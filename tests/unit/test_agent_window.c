@@ -205,6 +205,32 @@ static void test_smallest(void **state)
 	agent_window_free(window);
 }
 
+/* Users choose the paths of their cgroups: long ones count. */
+static void test_long_paths(void **state)
+{
+	struct agent_window *window = agent_window_new(MB, 1000);
+	const struct agent_address address = { &dso, 1, '.', false };
+	struct agent_sample sample = { .chain = &address, .nr = 1, .period = 10 };
+	struct agent_window_stats stats;
+	char path[4001];
+
+	(void)state;
+	memset(path, 'x', sizeof(path));
+	path[4000] = '\0';
+	sample.labels.cgroup = path;
+	for (uint64_t second = 1; second <= 1000; second++) {
+		agent_window_cut(window, second * S);
+		memcpy(path, (char[]){ (char)('a' + second / 40), (char)('A' + second % 40) }, 2);
+		agent_window_add(window, &sample);
+	}
+	agent_window_cut(window, 1001 * S);
+	agent_window_get_stats(window, &stats);
+	assert_in_range(stats.bytes, MB / 2, MB);
+	assert_in_range(stats.slices, 100, MB / 4000);
+	assert_int_equal(samples_of(window, 0, UINT64_MAX) + stats.dropped_samples, 1000);
+	agent_window_free(window);
+}
+
 /* The same offset of another DSO, event or kind of frame is another stack; an empty one is one. */
 static void test_keys(void **state)
 {
@@ -238,7 +264,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),  cmocka_unit_test(test_age),
 		cmocka_unit_test(test_limit), cmocka_unit_test(test_smallest),
-		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_keys),  cmocka_unit_test(test_long_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

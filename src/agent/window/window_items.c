@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TEXT_OVERHEAD 16 /* bytes that the allocator needs for a text */
+
 struct text {
 	struct agent_item item;
 	char *text;
@@ -55,10 +57,21 @@ static bool is_stack(const void *items, uint32_t index, const void *key)
 	return !memcmp(&((const struct stack *)items)[index].key, key, sizeof(struct stack_key));
 }
 
+/* A path may have 4095 bytes, and who may make cgroups chooses them. */
+static size_t bytes_of_text(const char *text)
+{
+	return strlen(text) + 1 + TEXT_OVERHEAD;
+}
+
 static void release_text(struct agent_items *items, uint32_t index)
 {
-	if (index != AGENT_NONE && agent_table_release(&items->texts, index))
-		free(((struct text *)agent_table_at(&items->texts, index))->text);
+	char *text;
+
+	if (index == AGENT_NONE || !agent_table_release(&items->texts, index))
+		return;
+	text = ((struct text *)agent_table_at(&items->texts, index))->text;
+	items->text_bytes -= bytes_of_text(text);
+	free(text);
 }
 
 void agent_items_release_labels(struct agent_items *items, uint32_t index)
@@ -100,6 +113,7 @@ static bool get_text(struct agent_items *items, const char *text, uint32_t *inde
 			return false;
 		}
 		((struct text *)agent_table_at(&items->texts, *index))->text = copy;
+		items->text_bytes += bytes_of_text(copy);
 	}
 	agent_table_refer(&items->texts, *index);
 	return true;
@@ -220,15 +234,14 @@ void agent_items_clear(struct agent_items *items)
 
 size_t agent_items_bytes(const struct agent_items *items)
 {
-	/* texts of paths, which may be long, are few */
-	return items->texts.used * 64 + agent_table_bytes(&items->texts) +
+	return items->text_bytes + agent_table_bytes(&items->texts) +
 	       agent_table_bytes(&items->labels) + agent_table_bytes(&items->addresses) +
 	       agent_table_bytes(&items->stacks);
 }
 
 size_t agent_items_allocated(const struct agent_items *items)
 {
-	return items->texts.used * 64 + agent_table_allocated(&items->texts) +
+	return items->text_bytes + agent_table_allocated(&items->texts) +
 	       agent_table_allocated(&items->labels) + agent_table_allocated(&items->addresses) +
 	       agent_table_allocated(&items->stacks);
 }

@@ -8,6 +8,7 @@
 
 struct agent_items {
 	struct agent_table texts, labels, addresses, stacks;
+	size_t text_bytes;
 	bool coarse; /* thread labels are left out */
 };
 
