@@ -38,6 +38,7 @@ struct head {
 /* ---- the table ---- */
 
 #define FORM_WORDS(kind)	    PERCH__ARG_##kind
+#define LOWER_HALF(at)		    ((at) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
 #define FIELD(text, at, size, form) { text, at, size, FORM_##form },
 #define STRUCT(kind, size, how, end) \
 	{ NULL, 0, 0, FORM_END },    \

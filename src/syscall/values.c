@@ -175,8 +175,9 @@ static void put_or_pointer(struct perch__say *to, unsigned kind,
 		perch__say_pointer(to, address);
 }
 
+/* Before a message is received, its name and flags are those of the one before. */
 static bool put_message(struct perch__say *to, const struct perch_syscall_process *process,
-			uint64_t address)
+			uint64_t address, bool received)
 {
 	struct {
 		uint64_t name;
@@ -188,7 +189,10 @@ static bool put_message(struct perch__say *to, const struct perch_syscall_proces
 	if (!perch__read_whole(process, address, &message, sizeof(message)))
 		return false;
 	perch__say_add(to, "{msg_name=");
-	put_or_pointer(to, PERCH__ARG_SOCKADDR, process, message.name, message.name_length);
+	if (received)
+		perch__say_pointer(to, message.name);
+	else
+		put_or_pointer(to, PERCH__ARG_SOCKADDR, process, message.name, message.name_length);
 	perch__say_add(to, ", msg_namelen=");
 	perch__say_number(to, message.name_length, 10);
 	perch__say_add(to, ", msg_iov=");
@@ -197,8 +201,10 @@ static bool put_message(struct perch__say *to, const struct perch_syscall_proces
 	perch__say_number(to, message.nr_vectors, 10);
 	perch__say_add(to, ", msg_controllen=");
 	perch__say_number(to, message.control_length, 10);
-	perch__say_add(to, ", msg_flags=");
-	perch__say_words(to, PERCH__ARG_MSG_FLAGS, message.flags);
+	if (!received) {
+		perch__say_add(to, ", msg_flags=");
+		perch__say_words(to, PERCH__ARG_MSG_FLAGS, message.flags);
+	}
 	perch__say_put(to, "}", 1);
 	return true;
 }
@@ -213,7 +219,8 @@ bool perch__say_value(struct perch__say *to, unsigned kind,
 	case PERCH__ARG_CPU_SET:
 		return put_set(to, process, address, nr);
 	case PERCH__ARG_MESSAGE:
-		return put_message(to, process, address);
+	case PERCH__ARG_RECEIVED_MESSAGE:
+		return put_message(to, process, address, kind == PERCH__ARG_RECEIVED_MESSAGE);
 	default:
 		return perch__is_struct(kind, false) &&
 		       perch__say_struct(to, kind, process, address, nr);

@@ -272,6 +272,13 @@ static void formats_structs(void **state)
 		  STRUCT(0x1000, 0x14000000, 0x2000, 1 << 1 | 1ull << 33),
 		  "SIGCHLD, {sa_handler=0x1000, sa_mask=[INT RT_2], sa_flags=SA_RESTORER|SA_RESTART, "
 		  "sa_restorer=0x2000}, NULL, 8" },
+		/* libraries extend the sign of the flags, and the kernel ignores that */
+		{ PERCH_SYSCALL_S390X,
+		  "rt_sigaction",
+		  { 17, 0x4000, 0, 8 },
+		  STRUCT(0x1000, 0xffffffff84000000, 0x2000, 0),
+		  "SIGCHLD, {sa_handler=0x1000, sa_mask=[], sa_flags=SA_RESTORER|SA_RESETHAND, "
+		  "sa_restorer=0x2000}, NULL, 8" },
 		{ PERCH_SYSCALL_GENERIC,
 		  "rt_sigaction",
 		  { 17, 0x4000, 0, 8 },
@@ -355,6 +362,12 @@ static void formats_structs(void **state)
 		  STRUCT(0x2100, 16, 0x2000, 1, 0, 0, 0),
 		  "4, {msg_name={AF_INET, 127.0.0.1, port 80}, msg_namelen=16, msg_iov=[{iov_base=0x1, iov_len=500}], "
 		  "msg_iovlen=1, msg_controllen=0, msg_flags=0}, 0" },
+		{ PERCH_SYSCALL_X86_64,
+		  "recvmsg",
+		  { 4, 0x4000, 0 },
+		  STRUCT(0x2100, 16, 0x2000, 1, 0, 0, 0x20),
+		  "4, {msg_name=0x2100, msg_namelen=16, msg_iov=[{iov_base=0x1, iov_len=500}], "
+		  "msg_iovlen=1, msg_controllen=0}, 0" },
 		{ PERCH_SYSCALL_I386,
 		  "setrlimit",
 		  { 7, 0x4000 },
