@@ -254,6 +254,11 @@ def lines_of_a_program(directory):
         result = run([PERCH, "trace", *options, "-j", "-o", text, sys.executable, path])
         names = [json.loads(line).get("syscall") for line in open(text, encoding="utf-8")]
         check(result.returncode == 0 and good(names), f"{' '.join(options)}: {what}", [names[:20], result.stderr])
+    run([PERCH, "trace", "-F", "all", "--comms", "nobody", "-o", text, "true"])
+    check(not os.path.getsize(text), "--comms: the name of no thread, and page faults", open(text, encoding="utf-8").read())
+    made = os.path.join(directory, "made")
+    result = run([PERCH, "trace", "-u", f"{shutil.which('touch')}:*", "-o", os.path.join(directory, "none", "x"), "touch", made])
+    check(result.returncode == 1 and not os.path.exists(made), "-u does not run a program whose calls could not be written", result)
     for words, message in ((["-e", "opennat"], "did you mean 'openat'?"), (["-e", "sched:sched_switch"], "'perch record -e'"),
                            (["-i", "x", "-p", "1"], "excludes"), (["--duration", "x"], "milliseconds")):
         result = run([PERCH, "trace", *words, "true"] if "-i" not in words else [PERCH, "trace", *words])
@@ -299,7 +304,7 @@ def waits_of_threads(directory):
     pipe, connection = program.stdout.readline().split()
     expected = [rf"read\({pipe}<pipe:\[\d+\]>, 0x\w+, 5\)", rf'open(at)?\((AT_FDCWD, )?"{fifo}", O_RDONLY\|O_CLOEXEC',
                 rf"(pselect6|select)\(\d+, \[{pipe} {connection}\], NULL|select.*\[{connection} {pipe}\]", r"epoll_p?wait2?\(\d+<anon_inode:\[eventpoll\]>, 0x\w+, ",
-                rf"recvmsg\({connection}<socket:\[\d+\]>, {{msg_name=\S+, msg_namelen=\d+, msg_iov=\[{{iov_base=0x\w+, iov_len=100}}\], msg_iovlen=1",
+                rf"recvmsg\({connection}<socket:\[\d+\]>, {{msg_name=(NULL|0x\w+), msg_namelen=\d+, msg_iov=\[{{iov_base=0x\w+, iov_len=100}}\], msg_iovlen=1",
                 r"p?poll\(", r"read\(0<pipe:\[\d+\]>, 0x\w+, 1\)"]
     for _ in range(100):
         result = run([PERCH, "trace", "--waits", "-p", str(program.pid)])

@@ -211,7 +211,7 @@ static void put_fault(struct calls *calls, const struct perch_record *record, bo
 	struct perch_location location;
 	struct perch_thread *thread;
 
-	if (calls->summary_only || calls->json)
+	if (calls->summary_only || calls->json || !calls_shows_thread(calls, comm))
 		return;
 	interrupt(calls, 0);
 	thread = perch_processes_thread(calls->processes, sample->pid, sample->tid);

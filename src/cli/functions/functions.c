@@ -129,9 +129,9 @@ int functions_run(int argc, char **argv)
 		return cli_no_memory(FUNCTIONS_COMMAND);
 	status = parse_words(&functions, argc, argv);
 	if (!status)
-		status = functions_record(&functions);
+		status = functions_open_output(&functions); /* before the program runs */
 	if (!status)
-		status = functions_open_output(&functions);
+		status = functions_record(&functions);
 	if (!status)
 		status = functions_read(&functions);
 	if (!status)
