@@ -14,6 +14,7 @@
  *	calls_events.c	the fields of entries and exits in the samples of an event
  *	calls_select.c	-e: which system calls
  *	calls_process.c	numbers, paths of descriptors and memory of the callers
+ *	  calls_held.c	  what was read of open calls
  *	calls_thread.c	what /proc shows of a thread at this moment
  */
 #ifndef PERCH_CLI_CALLS_H
@@ -42,7 +43,8 @@ struct calls_select {
 	bool call[PERCH_SYSCALL_NR_ABIS][CALLS_NUMBERS];
 };
 
-/* Members of perch_syscall_open.user: the ABI with CALLS_INTERRUPTED; memory of calls_process.c. */
+/* Members of perch_syscall_open.user: the ABI with CALLS_INTERRUPTED; those of calls_held.c and
+ * calls_process.c. */
 enum { CALLS_ABI, CALLS_HELD, CALLS_ATTEMPTS, CALLS_VERIFIED };
 #define CALLS_INTERRUPTED 0x100 /* its line has been shown */
 
@@ -93,7 +95,8 @@ struct calls {
 	const char *cgroup; /* of -G */
 	double least_ms;    /* of --duration */
 	bool from_file, no_comm, absolute, failures, summary_only, with_summary, errnos, json;
-	bool no_paths; /* --no-paths */
+	bool no_paths;	  /* --no-paths */
+	bool sees_closes; /* all calls that close a descriptor of a process are seen */
 	bool waits;
 	unsigned faults;
 	unsigned mode; /* of --summary-mode: enum calls_mode */
@@ -231,6 +234,8 @@ bool calls_selects(const struct calls *calls, enum perch_syscall_abi abi, int64_
 /* Stores a filter for the kernel, in which less than size bytes of other conditions are; "" if it
  * would be too long. */
 void calls_select_filter(const struct calls *calls, char *filter, size_t size);
+/* True if all calls that close a descriptor of a process are selected. */
+bool calls_selects_closes(const struct calls *calls);
 /* True if a call with a path may be selected. */
 bool calls_selects_paths(const struct calls *calls);
 
@@ -249,6 +254,8 @@ const struct perch_syscall_process *calls_process_of(struct calls *calls,
 						     const struct calls_call *call);
 /* Notes what a call has done to descriptors. */
 void calls_process_note(struct calls *calls, const struct calls_call *call);
+/* Records were lost, maybe some that close descriptors. */
+void calls_process_lost(struct calls *calls);
 /* Finds memory of calls that last, while their threads are in them. */
 void calls_process_verify(struct calls *calls);
 /* Holds the memory of a call, and paths, if its thread is in it now. */
@@ -259,6 +266,29 @@ void calls_process_path(struct calls *calls, const struct calls_event *event,
 /* Notes the strings that an entry has. */
 void calls_process_texts(struct calls *calls, const struct calls_event *event,
 			 const struct perch_record *record, struct perch_syscall_open *open);
+
+/* ---- calls_held.c ---- */
+
+/* Memory as the kernel has read it, or as it was in the call; the path of a descriptor. */
+enum calls_held_kind { CALLS_BY_KERNEL, CALLS_IN_CALL, CALLS_PATH_IN_CALL };
+
+struct calls_held;
+struct calls_held_table {
+	struct calls_held *held;
+	size_t nr, capacity, unused; /* no element before .unused is unused */
+};
+
+/* Holds something of a call. Without memory, less is held. */
+void calls_hold(struct calls_held_table *table, struct perch_syscall_open *open,
+		enum calls_held_kind kind, uint64_t address, const void *bytes, size_t size);
+/* Reads what is held of a call, or of NULL. now: the time of the last event, which is later than
+ * what was read in the call. Returns 0 if there is nothing. */
+ssize_t calls_read_held(const struct calls_held_table *table, const struct perch_syscall_open *open,
+			uint64_t now, bool is_path, uint64_t address, void *bytes, size_t size);
+/* Discards what was read in the call, because the thread may not have been in it; or all. */
+void calls_discard_in_call(struct calls_held_table *table, const struct perch_syscall_open *open);
+void calls_discard_held(struct calls_held_table *table, struct perch_syscall_open *open);
+void calls_held_clear(struct calls_held_table *table);
 
 /* ---- calls_thread.c ---- */
 

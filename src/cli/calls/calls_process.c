@@ -3,7 +3,8 @@
  * What is known of the callers. A path in memory is right if it was read while the thread was in
  * the call: /proc/TID/syscall has shown the same call before and after, and no later event of the
  * thread is older than that. Memory that is read after the call may have changed, so its text is
- * marked; it is not read once another program runs in the process.
+ * marked; it is not read once another program runs in the process. The same holds for paths of
+ * descriptors, which are kept until the descriptor is closed if each close is seen.
  */
 #include <elf.h>
 #include <errno.h>
@@ -17,16 +18,17 @@
 
 enum {
 	MOST_PATHS = 1024,  /* descriptors of a process whose paths are kept */
-	MOST_CHUNKS = 8,    /* pieces of memory of a call */
 	MOST_ATTEMPTS = 3,  /* to find a thread in its call */
 	MOST_VERIFIED = 64, /* calls that are looked at in one go */
 	PATH_BYTES = 512,
+	PATH_NS = 10000000, /* that a path is used which may change unseen */
 };
 
 struct path {
 	int fd;
-	bool verified;
-	char *text; /* "" if it cannot be read */
+	bool verified;	/* for calls that end after .since */
+	uint64_t since; /* CLOCK_MONOTONIC; of a recording its clock */
+	char *text;	/* "" if it cannot be read */
 };
 
 struct process {
@@ -38,23 +40,11 @@ struct process {
 	size_t nr, capacity;
 };
 
-/* Memory of an open call, as it was in the call. */
-struct held {
-	bool used;
-	struct {
-		uint64_t address;
-		size_t size;
-		char *bytes;
-	} chunk[MOST_CHUNKS];
-	size_t nr;
-};
-
 struct calls_process_table {
 	struct perch__hash_table table;
 	struct process *process;
 	size_t nr, capacity;
-	struct held *held;
-	size_t nr_held, held_capacity, unused; /* no element before this one is unused */
+	struct calls_held_table held;
 	/* the call whose text is made */
 	struct perch_syscall_process functions;
 	struct calls *calls;
@@ -230,68 +220,6 @@ enum perch_syscall_abi calls_process_abi(const struct calls *calls, uint32_t pid
 
 /* ---- memory ---- */
 
-static struct held *held_of(struct calls_process_table *table,
-			    const struct perch_syscall_open *open)
-{
-	return open && open->user[CALLS_HELD] ? &table->held[open->user[CALLS_HELD] - 1] : NULL;
-}
-
-static void discard_held(struct calls_process_table *table, struct perch_syscall_open *open)
-{
-	struct held *held = held_of(table, open);
-
-	if (!held)
-		return;
-	for (size_t i = 0; i < held->nr; i++)
-		free(held->chunk[i].bytes);
-	*held = (struct held){ .used = false };
-	if (open->user[CALLS_HELD] - 1 < table->unused)
-		table->unused = open->user[CALLS_HELD] - 1;
-	open->user[CALLS_HELD] = 0;
-}
-
-/* Without memory, less is held. */
-static void add_chunk(struct calls_process_table *table, struct perch_syscall_open *open,
-		      uint64_t address, const void *bytes, size_t size)
-{
-	struct held *held = held_of(table, open);
-	size_t index = table->unused;
-	char *copy;
-
-	if (!held) {
-		while (index < table->nr_held && table->held[index].used)
-			index++;
-		if (index == table->nr_held &&
-		    PERCH__ARRAY_RESERVE_ZEROED(table->held, table->held_capacity, index + 1))
-			return;
-		table->nr_held += index == table->nr_held;
-		table->unused = index + 1;
-		held = &table->held[index];
-		*held = (struct held){ .used = true };
-		open->user[CALLS_HELD] = index + 1;
-	}
-	copy = held->nr < MOST_CHUNKS && size ? malloc(size) : NULL;
-	if (!copy)
-		return;
-	memcpy(copy, bytes, size);
-	held->chunk[held->nr].address = address;
-	held->chunk[held->nr].size = size;
-	held->chunk[held->nr++].bytes = copy;
-}
-
-static ssize_t read_held(const struct held *held, uint64_t address, void *bytes, size_t size)
-{
-	for (size_t i = 0; held && i < held->nr; i++) {
-		size_t some = held->chunk[i].size < size ? held->chunk[i].size : size;
-
-		if (held->chunk[i].address != address)
-			continue;
-		memcpy(bytes, held->chunk[i].bytes, some);
-		return (ssize_t)some;
-	}
-	return 0;
-}
-
 /* True if the process still runs the program with this vdso. */
 static bool runs_same(const struct process *process)
 {
@@ -327,14 +255,12 @@ static ssize_t read_memory(void *context, uint64_t address, void *bytes, size_t 
 	if (table->gather) {
 		got = calls_read_memory(table->pid, address, bytes, size);
 		if (got > 0)
-			add_chunk(table, open, address, bytes, (size_t)got);
+			calls_hold(&table->held, open, CALLS_IN_CALL, address, bytes, (size_t)got);
 		return got;
 	}
-	if (open && table->now > open->user[CALLS_VERIFIED]) {
-		got = read_held(held_of(table, open), address, bytes, size);
-		if (got)
-			return got;
-	}
+	got = calls_read_held(&table->held, open, table->now, false, address, bytes, size);
+	if (got)
+		return got;
 	*verified = false;
 	process = table->calls->live ? find_process(table, table->pid) : NULL;
 	got = !process || process->gone ? -ESRCH
@@ -367,7 +293,8 @@ static void discard_path(struct process *process, int fd)
 	*path = process->path[--process->nr];
 }
 
-static struct path *add_path(struct process *process, int fd, const char *text, bool verified)
+static struct path *add_path(struct process *process, int fd, const char *text, bool verified,
+			     uint64_t since)
 {
 	struct path *path;
 
@@ -377,7 +304,9 @@ static struct path *add_path(struct process *process, int fd, const char *text, 
 	if (PERCH__ARRAY_RESERVE_ZEROED(process->path, process->capacity, process->nr + 1))
 		return NULL;
 	path = &process->path[process->nr];
-	*path = (struct path){ .fd = fd, .verified = verified, .text = strdup(text) };
+	*path = (struct path){
+		.fd = fd, .verified = verified, .since = since, .text = strdup(text)
+	};
 	if (!path->text)
 		return NULL;
 	process->nr++;
@@ -396,43 +325,68 @@ static void read_path(struct process *process, int fd, char target[PATH_BYTES])
 	process->gone = length < 0 && errno == EACCES;
 }
 
+static void hold_path(struct calls_process_table *table, struct process *process, int fd)
+{
+	char target[PATH_BYTES];
+
+	read_path(process, fd, target);
+	calls_hold(&table->held, table->open, CALLS_PATH_IN_CALL, (uint64_t)fd, target,
+		   strlen(target) + 1);
+	add_path(process, fd, target, true, calls_now());
+}
+
 static size_t path_of(void *context, int fd, char *text, size_t size, bool *verified)
 {
 	struct calls_process_table *table = context;
+	const struct calls *calls = table->calls;
 	struct process *process = find_process(table, table->pid);
 	struct path *path = process ? find_path(process, fd) : NULL;
-	bool reads = !path && process && table->calls->live && !process->gone;
+	bool old = path && !calls->sees_closes && table->now > path->since + PATH_NS;
 	char target[PATH_BYTES];
 
 	if (process && table->gather) {
+		hold_path(table, process, fd);
+		return 0;
+	}
+	if (calls_read_held(&table->held, table->open, table->now, true, (uint64_t)fd, target,
+			    sizeof(target))) {
+		*verified = true;
+		return (size_t)snprintf(text, size, "%s", target);
+	}
+	if (process && calls->live && !process->gone && (!path || old)) {
 		read_path(process, fd, target);
-		path = add_path(process, fd, target, true);
-	} else if (reads) {
-		read_path(process, fd, target);
-		path = add_path(process, fd, runs_same(process) ? target : "", false);
+		if (!runs_same(process))
+			target[0] = '\0';
+		if (!path || target[0])
+			path = add_path(process, fd, target, false, calls_now());
 	}
 	if (!path)
 		return 0;
-	*verified = path->verified;
+	*verified = path->verified && calls->sees_closes && table->now > path->since;
 	return (size_t)snprintf(text, size, "%s", path->text);
 }
 
 /* The path of open(2) and others, if it is absolute and the kernel has shown it. */
 static void note_opened(struct calls *calls, const struct calls_call *call, struct process *process)
 {
-	const struct held *held = held_of(calls->table, call->open);
 	char text[PATH_BYTES] = "";
 
 	discard_path(process, (int)call->result);
-	for (unsigned i = 0; held && i < 2 && text[0] != '/'; i++) {
-		ssize_t got =
-			calls->table->now > call->open->user[CALLS_VERIFIED]
-				? read_held(held, call->call.argument[i], text, sizeof(text) - 1)
-				: 0;
+	for (unsigned i = 0; i < 2 && text[0] != '/'; i++) {
+		ssize_t got = calls_read_held(&calls->table->held, call->open, calls->table->now,
+					      false, call->call.argument[i], text,
+					      sizeof(text) - 1);
+
 		text[got > 0 ? got : 0] = '\0';
 	}
 	if (text[0] == '/')
-		add_path(process, (int)call->result, text, true);
+		add_path(process, (int)call->result, text, true, call->time);
+}
+
+void calls_process_lost(struct calls *calls)
+{
+	for (size_t i = 0; i < calls->table->nr; i++)
+		discard_paths(&calls->table->process[i]);
 }
 
 void calls_process_note(struct calls *calls, const struct calls_call *call)
@@ -451,7 +405,7 @@ void calls_process_note(struct calls *calls, const struct calls_call *call)
 	else if (process)
 		discard_paths(process); /* close_range(2) */
 	if (call->open)
-		discard_held(calls->table, (struct perch_syscall_open *)call->open);
+		calls_discard_held(&calls->table->held, (struct perch_syscall_open *)call->open);
 }
 
 /* ---- calls ---- */
@@ -508,7 +462,7 @@ bool calls_process_hold(struct calls *calls, struct perch_syscall_open *open)
 		open->user[CALLS_VERIFIED] = calls_now();
 		return true;
 	}
-	discard_held(table, open);
+	calls_discard_in_call(&table->held, open);
 	if (process)
 		discard_paths(process);
 	return false;
@@ -531,7 +485,7 @@ void calls_process_verify(struct calls *calls)
 	unsigned nr = 0;
 
 	while (nr < MOST_VERIFIED && (open = perch_syscall_next_open(calls->joiner, &at)))
-		if (open->user[CALLS_ATTEMPTS] < MOST_ATTEMPTS && !held_of(calls->table, open)) {
+		if (open->user[CALLS_ATTEMPTS] < MOST_ATTEMPTS && !open->user[CALLS_VERIFIED]) {
 			verify(calls, open);
 			nr++;
 		}
@@ -567,7 +521,7 @@ static void hold_text(struct calls *calls, const struct perch_tracepoint_field *
 		return;
 	memcpy(text, at, length);
 	text[length] = '\0';
-	add_chunk(calls->table, open, address, text, length + 1);
+	calls_hold(&calls->table->held, open, CALLS_BY_KERNEL, address, text, length + 1);
 }
 
 void calls_process_path(struct calls *calls, const struct calls_event *event,
@@ -578,7 +532,8 @@ void calls_process_path(struct calls *calls, const struct calls_event *event,
 
 	/* a function may call another one that is probed */
 	if (!perch_tracepoint_get_u64(event->path_address, record, &address) &&
-	    !read_held(held_of(calls->table, open), address, &byte, 1))
+	    !calls_read_held(&calls->table->held, open, calls->table->now, false, address, &byte,
+			     1))
 		hold_text(calls, event->path, record, open, address);
 }
 
@@ -608,11 +563,8 @@ void calls_process_close(struct calls *calls)
 		return;
 	for (size_t i = 0; i < table->nr; i++)
 		discard_paths(&table->process[i]);
-	for (size_t i = 0; i < table->nr_held; i++)
-		for (size_t k = 0; k < table->held[i].nr; k++)
-			free(table->held[i].chunk[k].bytes);
 	free(table->process);
-	free(table->held);
+	calls_held_clear(&table->held);
 	perch__hash_clear(&table->table);
 	free(table);
 	calls->table = NULL;

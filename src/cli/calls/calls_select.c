@@ -178,6 +178,21 @@ void calls_select_filter(const struct calls *calls, char *filter, size_t size)
 		filter[0] = '\0';
 }
 
+bool calls_selects_closes(const struct calls *calls)
+{
+	static const char *const names[] = { "close", "close_range", "dup2", "dup3" };
+
+	for (size_t i = 0; i < CLI_NR(names) * CLI_NR(calls->abi); i++) {
+		enum perch_syscall_abi abi = calls->abi[i % CLI_NR(calls->abi)];
+		int64_t number;
+
+		if (perch_syscall_find_name(abi, names[i / CLI_NR(calls->abi)], &number) &&
+		    !calls_selects(calls, abi, number))
+			return false;
+	}
+	return true;
+}
+
 bool calls_selects_paths(const struct calls *calls)
 {
 	for (size_t k = 0; k < CLI_NR(calls->abi); k++) {

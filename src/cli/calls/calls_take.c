@@ -278,6 +278,7 @@ static void take_lost(struct calls *calls, uint64_t nr)
 {
 	calls->lost += nr;
 	perch_syscall_lost(calls->joiner);
+	calls_process_lost(calls);
 	if (calls->summary_only || calls->json)
 		return;
 	interrupt(calls, 0);
@@ -312,6 +313,7 @@ int calls_take(struct calls *calls, const struct perch_record *record)
 	case PERCH_RECORD_LOST_SAMPLES: /* at the end: they include what LOST records report */
 		calls->lost_samples += record->lost.lost;
 		perch_syscall_lost(calls->joiner);
+		calls_process_lost(calls);
 		break;
 	case PERCH_RECORD_FORK:
 		rc = perch_syscall_fork(calls->joiner, record->task.pid, record->task.tid);
@@ -344,6 +346,20 @@ int calls_open_output(struct calls *calls)
 	return perch__output_open(&calls->out, stream) ? no_memory() : 0;
 }
 
+/* Threads that are not traced close descriptors of their processes, too. */
+static bool sees_closes(const struct calls *calls)
+{
+	const struct record_options *record = &calls->record;
+	bool any = !calls->from_file && !record->target.tids && !record->target.cpu_list &&
+		   !record->no_inherit;
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(calls->input.session), &events);
+
+	for (size_t i = 0; i < nr && calls->from_file; i++)
+		any |= !strcmp(events[i].name, "raw_syscalls:sys_exit");
+	return any && calls_selects_closes(calls);
+}
+
 int calls_begin(struct calls *calls)
 {
 	struct perch_reader *reader = perch_session_reader(calls->input.session);
@@ -365,6 +381,7 @@ int calls_begin(struct calls *calls)
 		return cli_error(CALLS_COMMAND, &err);
 	if (calls->from_file && calls_select_parse(calls))
 		return CLI_EXIT_USAGE;
+	calls->sees_closes = sees_closes(calls);
 	return calls_open_output(calls);
 }
 
