@@ -215,7 +215,14 @@ static int next_in_file(struct perch_reader *reader, struct perch__cursor *curso
 	cursor->at += size;
 	step_over_payload(reader, cursor, perch__record_payload(reader->swapped, record, size));
 	if (perch__is_compressed(perch__file_u32(reader, record))) {
-		int rc = decompress_record(reader, cursor, *offset, size, err);
+		int rc;
+
+		/* it had no such record before: another program has changed it */
+		if (cursor->one_range) {
+			cursor->corrupt += size;
+			return 1;
+		}
+		rc = decompress_record(reader, cursor, *offset, size, err);
 
 		if (rc)
 			return rc;

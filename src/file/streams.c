@@ -159,8 +159,10 @@ int perch__streams_collect(struct perch_reader *reader, struct perch_error *err)
 	size_t before = sorted->nr;
 	int rc = 0;
 
-	while (!rc && sorted->nr - before < sorted->batch &&
-	       reader->cursor.at - from < PERCH__BATCH_BYTES) {
+	/* at least as many as are held, because the next sort visits all of them */
+	while (!rc &&
+	       (sorted->nr - before < before || (sorted->nr - before < sorted->batch &&
+						 reader->cursor.at - from < PERCH__BATCH_BYTES))) {
 		stream = lowest_stream(reader);
 		sorted->ended = !stream;
 		if (!stream)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests the directories of recorders with several threads. */
+#include <fcntl.h>
 #include <sys/stat.h>
 #include "file_fixture.h"
 
@@ -230,6 +231,76 @@ static void interleaves_files(void **state)
 	check_streams(3, 200, 9000);
 }
 
+/* The last record of a file is the oldest one, so nothing can be delivered until all is read. */
+static void batches_grow_while_nothing_is_delivered(void **state)
+{
+	struct perch_writer *writer = open_directory(), *part[2];
+	struct perch_reader *reader;
+	size_t calls = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(perch_writer_open_part(&part[i], writer, NULL), 0);
+		for (uint64_t k = 0; k < 20000; k++)
+			put_sample(part[i], 21, 1000 + k);
+		put_sample(part[i], 21, 1);
+		assert_int_equal(perch_writer_close(part[i], NULL), 0);
+	}
+	close_writer(writer);
+	reader = open_reader(PERCH_ORDER_TIME);
+	reader->sorted.batch = 1;
+	assert_int_equal(perch__streams_begin(reader, NULL), 0);
+	assert_non_null(reader->sorted.stream);
+	for (; !reader->sorted.ended; calls++)
+		assert_int_equal(perch__streams_collect(reader, NULL), 0);
+	assert_in_range(reader->sorted.nr, 40002, 40100);
+	assert_in_range(calls, 2, 12); /* each sorts all: 80 would be one for each block */
+	perch_reader_close(reader);
+	remove_directory(path);
+}
+
+/* Another program makes a record of a file a compressed one after the first pass. */
+static void takes_no_compressed_record_from_a_changed_file(void **state)
+{
+	const uint32_t type = PERCH_RECORD_COMPRESSED;
+	struct perch_writer *writer = open_directory(), *part[2];
+	struct perch_reader_damage damage;
+	struct perch_reader *reader;
+	struct perch_record record;
+	char name[200];
+	size_t nr = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(perch_writer_open_part(&part[i], writer, NULL), 0);
+		for (uint64_t k = 0; k < 4000; k++)
+			put_sample(part[i], 21, 1 + k);
+		assert_int_equal(perch_writer_close(part[i], NULL), 0);
+	}
+	close_writer(writer);
+	reader = open_reader(PERCH_ORDER_TIME);
+	reader->sorted.batch = 1;
+	assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
+	for (size_t i = 0; i < 2; i++) {
+		int fd;
+
+		snprintf(name, sizeof(name), "%s/data.%zu", path, i);
+		fd = open(name, O_WRONLY | O_CLOEXEC);
+		assert_true(fd >= 0);
+		for (off_t k = 3000; k < 3003; k++)
+			assert_int_equal(pwrite(fd, &type, sizeof(type), k * 48), sizeof(type));
+		close(fd);
+	}
+	while (perch_reader_next(reader, &record, NULL) > 0)
+		nr += record.type == PERCH_RECORD_SAMPLE;
+	assert_true(nr >= 7993);
+	assert_int_equal(reader->nr_compressed, 0);
+	perch_reader_get_damage(reader, &damage);
+	assert_int_equal(damage.corrupt_bytes, 6 * 48);
+	perch_reader_close(reader);
+	remove_directory(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +308,8 @@ int main(void)
 		cmocka_unit_test(replaces_recordings_alone),
 		cmocka_unit_test(compresses_each_file),
 		cmocka_unit_test(interleaves_files),
+		cmocka_unit_test(batches_grow_while_nothing_is_delivered),
+		cmocka_unit_test(takes_no_compressed_record_from_a_changed_file),
 	};
 
 	return cmocka_run_group_tests(tests, make_test_directory, remove_test_directory);
