@@ -6,6 +6,7 @@
 #include "jitdump.h"
 #include "process_fixture.h"
 #include "symbol/code.h"
+#include "symbol/internal.h"
 #include "symbol_fixture.h"
 
 #define ADDRESS 0x401000ull
@@ -289,6 +290,30 @@ static void reads_a_function_of_a_jitdump(void **state)
 	assert_int_equal(rename(link, path), 0);
 }
 
+/* Memory of the first segment without bytes has the offsets of the second one, from 0x300 on. */
+static void a_variable_has_no_bytes_of_another_segment(void **state)
+{
+	static const struct perch__elf_segment segments[] = {
+		{ .address = 0x10100, .offset = 0x100, .size = 0x100, .memory_size = 0x800 },
+		{ .address = 0x20300, .offset = 0x300, .size = 0x100, .memory_size = 0x100 },
+	};
+	static const struct {
+		uint64_t address, offset; /* offset 0: none */
+	} cases[] = {
+		{ 0x10100, 0x100 }, { 0x101ff, 0x1ff }, { 0x10200, 0x200 }, { 0x10300, 0 },
+		{ 0x10400, 0x400 }, { 0x10900, 0 },	{ 0x20300, 0x300 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint64_t offset = 0;
+
+		assert_int_equal(perch__elf_data_offset(segments, 2, cases[i].address, &offset),
+				 cases[i].offset != 0);
+		assert_int_equal(offset, cases[i].offset);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +324,7 @@ int main(void)
 		cmocka_unit_test(finds_thumb_functions),
 		cmocka_unit_test(reads_the_running_kernel),
 		cmocka_unit_test(reads_a_function_of_a_jitdump),
+		cmocka_unit_test(a_variable_has_no_bytes_of_another_segment),
 	};
 
 	return cmocka_run_group_tests(tests, make_path, remove_path);

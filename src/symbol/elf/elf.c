@@ -123,6 +123,7 @@ bool perch__elf_data_offset(const struct perch__elf_segment *segment, size_t nr,
 			    uint64_t *offset)
 {
 	const struct perch__elf_segment *own = NULL;
+	uint64_t at;
 
 	for (size_t i = 0; i < nr && !own; i++)
 		if (segment[i].size && address >= segment[i].address &&
@@ -130,10 +131,11 @@ bool perch__elf_data_offset(const struct perch__elf_segment *segment, size_t nr,
 			own = &segment[i];
 	if (!own)
 		return false;
-	*offset = address - own->address + own->offset;
+	at = address - own->address + own->offset;
 	for (size_t i = 0; i < nr; i++)
-		if (&segment[i] != own && *offset >= segment[i].offset &&
-		    *offset - segment[i].offset < segment[i].size)
-			return address - own->address < own->size;
+		if (&segment[i] != own && at >= segment[i].offset &&
+		    at - segment[i].offset < segment[i].size && address - own->address >= own->size)
+			return false;
+	*offset = at;
 	return true;
 }
