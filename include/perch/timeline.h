@@ -183,8 +183,8 @@ struct perch_timeline_stats {
 	uint64_t missing_wakeups;  /**< a blocked thread ran again, although wakeups are recorded */
 	uint64_t backwards;	   /**< records with an earlier time than the one before */
 	uint64_t lost;		   /**< lost records, that the records count */
-	uint64_t damaged;	   /**< samples that lack the fields of their tracepoint, or a time
-				    */
+	uint64_t damaged;	   /**< samples that lack the fields of their tracepoint, or a time;
+				    *   records of a thread without an id (-1) */
 	uint64_t left_out;	   /**< records of threads above options.max_threads */
 	uint64_t most_threads;	   /**< threads at the same time, with idle ones */
 	uint64_t first_time;	   /**< of the records, in ns; 0 if there are none */

@@ -246,7 +246,7 @@ void perch__timeline_switch(struct perch_timeline *timeline, const struct timeli
 	next = next ? &timeline->threads.thread[index] : NULL;
 	if (next && cpu && next->live && next->thread.tid == in->tid)
 		arrive(timeline, cpu, next, in);
-	else
+	else if (in->tid != UINT32_MAX)
 		perch__timeline_in(timeline, in);
 }
 

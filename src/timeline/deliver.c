@@ -149,6 +149,10 @@ struct timeline_thread *perch__timeline_add_thread(struct perch_timeline *timeli
 	uint64_t live;
 	int rc;
 
+	if (tid == UINT32_MAX) { /* no thread has this id */
+		timeline->stats.damaged++;
+		return NULL;
+	}
 	discard_ended(timeline);
 	rc = perch__timeline_get(&timeline->threads, tid, cpu, &thread);
 	timeline->stats.left_out += rc == -ENOSPC;

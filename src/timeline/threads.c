@@ -2,10 +2,10 @@
 /* The threads that live. An idle thread is found by its CPU, and has what is known of the CPU. */
 #include "timeline/internal.h"
 
-/* Both are below 2^32, and a thread with a tid has no CPU: one key for both. */
+/* A thread with a tid has no CPU: one key for both. Those of CPUs are above all tids. */
 static uint64_t thread_key(uint32_t tid, uint32_t cpu)
 {
-	return tid ? tid : (uint64_t)cpu << 32 | UINT32_MAX;
+	return tid ? tid : ~(uint64_t)cpu;
 }
 
 static bool same_thread(const void *items, uint32_t index, const void *key)

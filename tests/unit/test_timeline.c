@@ -395,6 +395,29 @@ static void test_namespace(void **state)
 	end_timeline(&fixture);
 }
 
+/* A damaged file has a thread without an id: it is not the idle thread of a CPU. */
+static void test_no_thread(void **state)
+{
+	static struct timeline_fixture of;
+
+	(void)state;
+	begin_timeline(&of, 1u << EVENT_SWITCH, 0);
+	feed_switch(&of, 100, 0, 1, 1, 0);
+	feed_switch(&of, 200, 0, 0, 0, 1);
+	feed_task(&of, PERCH_RECORD_EXIT, 250, 0, UINT32_MAX, 1);
+	assert_int_equal(stats_of(&of).damaged, 0);
+	feed_switch(&of, 300, 0, 1, 1, UINT32_MAX);
+	feed_task(&of, PERCH_RECORD_FORK, 350, 0, UINT32_MAX, 1);
+	feed_switch(&of, 3000000000, 0, 0, 0, 1);
+	feed_switch(&of, 3000000100, 0, 1, 1, 0);
+	assert_int_equal(stats_of(&of).damaged, 2);
+	assert_int_equal(stats_of(&of).most_threads, 2);
+	for (size_t i = 0; i < of.nr; i++)
+		assert_in_range(of.thread[i].tid, 0, 1);
+	assert_int_equal(of.nr_edges, 0);
+	perch_timeline_free(of.timeline);
+}
+
 static void test_errors(void **state)
 {
 	struct perch_record sample = record_of(PERCH_RECORD_SAMPLE, 100, 0, 1);
@@ -432,7 +455,8 @@ int main(void)
 		cmocka_unit_test(test_lost),	      cmocka_unit_test(test_switch_records),
 		cmocka_unit_test(test_some_threads),  cmocka_unit_test(test_both),
 		cmocka_unit_test(test_task_states),   cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_errors),	      cmocka_unit_test(test_namespace),
+		cmocka_unit_test(test_no_thread),     cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_namespace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
