@@ -9,7 +9,7 @@ int perch__batch_count(struct perch_profile *profile, struct batch *batch)
 	    (profile->flat
 		     ? perch__flat_reserve(profile->flat,
 					   profile->addresses->keys.nr + batch->nr_keys, batch->nr)
-		     : perch__tree_reserve(&profile->stacks, batch->nr_keys)))
+		     : perch__tree_reserve(&profile->stacks, batch->nr_keys, batch->nr)))
 		return -ENOMEM;
 	perch__addresses_number(profile->addresses, batch->key, batch->nr_keys, batch->number);
 	if (profile->flat)

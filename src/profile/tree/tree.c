@@ -120,7 +120,7 @@ struct node_id perch__tree_add(struct tree *tree, struct above above, uint32_t k
 
 /* ---- many lookups ---- */
 
-int perch__tree_reserve(struct tree *tree, size_t more)
+int perch__tree_reserve(struct tree *tree, size_t more, size_t counts)
 {
 	/* a node is in the hash table once; a new one may bring the nodes of its list */
 	size_t hashed = (LISTED + 1) * more, most = tree->nr + more - tree->children.nr;
@@ -128,7 +128,8 @@ int perch__tree_reserve(struct tree *tree, size_t more)
 	return PERCH__ARRAY_RESERVE_MAX(tree->node, tree->capacity, tree->nr + more,
 					PERCH__HASH_MAX) ||
 			       PERCH__ARRAY_RESERVE_MAX(tree->count, tree->counts_capacity,
-							tree->nr_counts + more, PERCH__HASH_MAX) ||
+							tree->nr_counts + counts,
+							PERCH__HASH_MAX) ||
 			       !reserve_hashed(tree, hashed < most ? hashed : most)
 		       ? -ENOMEM
 		       : 0;

@@ -60,8 +60,8 @@ struct tree {
 };
 /* Makes space for the nodes of an empty tree. Without memory it is made when nodes are added. */
 void perch__tree_expect(struct tree *tree, size_t nr);
-/* Makes space for more nodes, each with samples. Returns 0 or -ENOMEM. */
-int perch__tree_reserve(struct tree *tree, size_t more);
+/* Makes space for more nodes, and for samples of so many nodes. Returns 0 or -ENOMEM. */
+int perch__tree_reserve(struct tree *tree, size_t more, size_t counts);
 /* Returns the node for a key, which is added if it is new. Returns NO_NODE if out of memory. */
 struct node_id perch__tree_child(struct tree *tree, struct above above, uint32_t key);
 /* Adds a node that no call adds a second time, and that perch__tree_child() is not asked for. It
