@@ -30,6 +30,7 @@ struct queue {
 	struct sched_reading *reading;
 	struct batch *batch;
 	struct perch__batch_thread *thread;
+	int rc; /* the first error of the timeline: nothing is taken after it */
 };
 
 static void note_times(struct sched_reading *reading)
@@ -97,16 +98,15 @@ static int take_batch(void *context, void *taken)
 	struct queue *queue = context;
 	struct batch *batch = taken;
 	const char *at = (const char *)batch->bytes, *end = at + batch->used;
-	int rc = 0;
 
-	while (at < end && !rc) {
+	while (at < end && !queue->rc) {
 		const struct item *item = (const void *)at;
 
-		rc = take_item(queue->reading, item);
+		queue->rc = take_item(queue->reading, item);
 		at += sizeof(*item) + (item->size + 7u) / 8 * 8;
 	}
 	batch->used = 0;
-	return rc;
+	return queue->rc;
 }
 
 /* ---- the program ---- */
