@@ -279,9 +279,26 @@ def build_program():
     subprocess.run(["gcc", "-O1", "-g", "-pthread", "-o", "program", "program.c"], check=True)
 
 
+def check_time_line(browser, threads):
+    """Waits have their time in the time line, and in a range of it; CPUs have ticks of samples on them."""
+    browser.open("waits.html")
+    total = select(browser, state="off")
+    sums, each = browser.run("[Array.from(perch.timeline.sums), perch.data.duration / perch.data.slices]")
+    check(abs(sum(sums) - total) < 1e-6 * total and max(sums) < 1.6 * threads * each,
+          "in no part of the time does a thread wait more than once, but where a wait ends",
+          sum(sums), total, max(sums) / each)
+    half = len(sums) // 2
+    parts = [select(browser, **{"from": 0, "to": half}), select(browser, **{"from": half, "to": len(sums)})]
+    check(abs(parts[0] - sum(sums[:half])) < 1e-6 * total and abs(sum(parts) - total) < 1e-6 * total and parts[0] > 0,
+          "a range has the part of the waits in it", parts, total)
+    browser.run("perch.change({ rows: 'cpus' })")
+    labels = browser.run("perch.rows.lines.map((line) => perch.rows.describe(line.row))")
+    check(labels and all(re.fullmatch(r"CPU \d+ · [\d,]+ samples", label) for label in labels), "CPUs have rows with samples", labels)
+
+
 def check_off_cpu(browser):
     """States of off-CPU samples: on-CPU, off-CPU and wall-clock graphs of threads."""
-    status, _, err = result(PERCH, "record", "--off-cpu", "-o", "waits.data", "--", "./program")
+    status, _, err = result(PERCH, "record", "--off-cpu", "--sample-cpu", "-o", "waits.data", "--", "./program")
     if status or "no call chains" in err:
         print("ok - states of off-CPU time # skip this user has no call chains of switches")
         return
@@ -305,6 +322,7 @@ def check_off_cpu(browser):
     waiting = max(off, key=off.get)
     number = browser.run(f"perch.data.rows.findIndex((row) => row.id === {waiting})")
     check(select(browser, state="off", row=number) == off[waiting], "the time off the CPU of a thread", off[waiting])
+    check_time_line(browser, len(rows))
     browser.open("waits.html")
     buttons = dict(browser.run("perch.rows.stateButtons.map(({ state, button }) => [state, button.disabled])"))
     check(buttons.get("0") is False and buttons.get("off") is False, "buttons of states", buttons)

@@ -161,7 +161,7 @@ function readStates(reader, texts) {
  * CPU. Returns the numbers of the three events; null without it.
  */
 function addWallClock(data) {
-	const used = new Set(data.entries.event), off = data.events.indexOf('offcpu-time');
+	const used = new Set(data.entries.event), { off } = data;
 	const on = data.events.findIndex((name, i) => data.clocks[i] && i !== off && used.has(i));
 
 	if (!used.has(off) || on < 0)
@@ -201,6 +201,7 @@ function readData(bytes) {
 	data.slices = reader.next();
 	data.groups = readGroups(reader, data.entries, data.flags);
 	data.states = readStates(reader, texts);
+	data.off = data.events.findIndex((name, i) => name === 'offcpu-time' && data.clocks[i]);
 	data.wall = addWallClock(data);
 	data.rows = makeRows(data);
 	return data;

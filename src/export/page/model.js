@@ -29,9 +29,34 @@ function entryFilter(data, selection) {
 }
 
 /*
+ * Returns the time of a group in slices, with fractions. A wait ends at its sample. Those of a thread
+ * do not overlap, so all that end in one slice have the time before its middle.
+ */
+function timeOfGroup(data, event, slice, period) {
+	const wide = event === data.off ? period / 10 ** data.digits / data.duration * data.slices : 0;
+
+	return wide <= 1 ? { from: slice, to: slice + 1 } :
+		{ from: Math.max(0, slice + 0.5 - wide), to: slice + 0.5 };
+}
+
+/* Adds a sum to the slices of a time. steps: by slice the change of what each slice from it on has. */
+function addToSlices(sums, steps, { from, to }, sum) {
+	const first = Math.floor(from), last = Math.ceil(to) - 1, rate = sum / (to - from);
+
+	if (first === last) {
+		sums[first] += sum;
+		return;
+	}
+	sums[first] += rate * (first + 1 - from);
+	sums[last] += rate * (to - last);
+	steps[first + 1] += rate;
+	steps[last] -= rate;
+}
+
+/*
  * Returns for each entry the selected samples and their periods. Those of the recording to compare
  * with are in old: CPUs, threads and times do not select among them, because they are of another
- * run.
+ * run. A wait has the part of its period that is in the time.
  */
 function weigh(data, selection) {
 	const { entries, groups } = data, { cpu, from, to } = selection;
@@ -58,11 +83,15 @@ function weigh(data, selection) {
 
 			samples = period = 0;
 			for (let k = groups.first[i]; k < groups.first[i + 1]; k++) {
-				if (groups.slice[k] < from || groups.slice[k] >= to ||
-				    (cpu !== null && groups.cpu[k] !== cpu))
+				const all = groups.period ? groups.period[k] : each * groups.samples[k];
+				const time = timeOfGroup(data, selection.samples ? -1 : entries.event[i], groups.slice[k], all);
+				const inside = Math.min(to, time.to) - Math.max(from, time.from);
+
+				if (inside <= 0 || (cpu !== null && groups.cpu[k] !== cpu))
 					continue;
-				samples += groups.samples[k];
-				period += groups.period ? groups.period[k] : each * groups.samples[k];
+				/* of several waits only the first one can begin before the slice */
+				samples += groups.slice[k] < to ? groups.samples[k] : 1;
+				period += all * inside / (time.to - time.from);
 			}
 		}
 		weights.samples[i] = samples;
@@ -75,19 +104,27 @@ function weigh(data, selection) {
 
 /* Returns the sums of each slice of the time, of the selection without its range. */
 function sumSlices(data, selection) {
-	const { entries, groups } = data, sums = new Float64Array(data.slices);
-	const matches = entryFilter(data, selection);
+	const { entries, groups } = data, matches = entryFilter(data, selection);
+	const sums = new Float64Array(data.slices), steps = new Float64Array(data.slices + 1);
 
 	for (let i = 0; i < entries.count; i++) {
 		if (entries.old[i] || !matches(i))
 			continue;
 		const each = selection.samples ? 1 : entries.period[i] / entries.samples[i];
 
-		for (let k = groups.first[i]; k < groups.first[i + 1]; k++)
-			if (selection.cpu === null || groups.cpu[k] === selection.cpu)
-				sums[groups.slice[k]] += groups.period && !selection.samples ?
-					groups.period[k] : each * groups.samples[k];
+		for (let k = groups.first[i]; k < groups.first[i + 1]; k++) {
+			const sum = groups.period && !selection.samples ? groups.period[k] : each * groups.samples[k];
+
+			if (selection.cpu !== null && groups.cpu[k] !== selection.cpu)
+				continue;
+			if (selection.samples || entries.event[i] !== data.off)
+				sums[groups.slice[k]] += sum;
+			else
+				addToSlices(sums, steps, timeOfGroup(data, data.off, groups.slice[k], sum), sum);
+		}
 	}
+	for (let slice = 0, rate = 0; slice < data.slices; slice++)
+		sums[slice] += Math.max(0, rate += steps[slice]);
 	return sums;
 }
 

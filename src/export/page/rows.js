@@ -35,7 +35,8 @@ function statesText(sums) {
 		.map(([name, ns]) => `${name} ${formatTime(ns)}`).join(', ');
 }
 
-/* Returns the numbers of samples of each row and slice, of a recording that has no states. */
+/* Returns the numbers of samples of each row and slice, for rows that have no states. A wait is no
+ * work of a CPU. */
 function countTicks(data) {
 	const { entries, threads, groups } = data, found = new Map();
 	const rowOf = (key, make) => {
@@ -58,20 +59,27 @@ function countTicks(data) {
 			const cpu = groups.cpu[k];
 
 			add(row, k);
-			if (cpu >= 0)
+			if (cpu >= 0 && entries.event[i] !== data.off)
 				add(rowOf(cpu, () => ({ isCpu: true, pid: 0, id: cpu, name: '' })), k);
 		}
 	}
 	return [...found.values()];
 }
 
-/* Returns the rows of the block; without any, those of samples: the ones with most samples. */
+/*
+ * Returns the rows of the block; without any, those of samples: the ones with most samples. The block
+ * of off-CPU time has no CPUs: they have samples.
+ */
 function makeRows(data) {
-	if (data.states.rows.length || !(data.flags & HAS_TIMES))
-		return data.states.rows;
+	const { rows: known } = data.states;
+
+	if (known.some((row) => row.isCpu) || !(data.flags & HAS_TIMES))
+		return known;
 	const all = countTicks(data).sort((a, b) => b.samples - a.samples);
-	const rows = [false, true].flatMap((isCpu) => all.filter((row) => row.isCpu === isCpu)
-		.slice(0, MOST_ROWS));
+	const ofKind = (isCpu) => all.filter((row) => row.isCpu === isCpu).slice(0, MOST_ROWS);
+	if (known.length)
+		return [...known, ...ofKind(true)];
+	const rows = [...ofKind(false), ...ofKind(true)];
 	const left = all.filter((row) => !row.isCpu).slice(MOST_ROWS);
 
 	data.leftTicks = { count: left.length,
@@ -167,11 +175,15 @@ class Rows {
 		const has = (isCpu) => data.rows.some((row) => row.isCpu === isCpu);
 
 		byId('rows-panel').hidden = !(data.flags & HAS_TIMES) || !data.rows.length;
-		byId('rows').value = state.rows;
-		byId('rows').querySelector('[value=cpus]').disabled = !has(true);
-		this.box.hidden = state.rows === 'none';
-		this.isCpu = kinds[state.rows] === true;
-		this.lines = state.rows === 'none' ? [] : this.makeLines();
+		const cpus = byId('rows').querySelector('[value=cpus]');
+		cpus.disabled = !has(true);
+		cpus.title = has(true) ? '' : 'The samples have no CPU; perch record -a or --sample-cpu adds it.';
+		/* the state can be that of a link */
+		const shown = state.rows === 'cpus' && !has(true) ? 'threads' : state.rows;
+		byId('rows').value = shown;
+		this.box.hidden = shown === 'none';
+		this.isCpu = kinds[shown] === true;
+		this.lines = shown === 'none' ? [] : this.makeLines();
 		this.focused = Math.min(this.focused, this.lines.length - 1);
 		this.space.style.height = `${this.lines.length * LANE}px`;
 		this.box.style.height = `${Math.max(1, this.lines.length) * LANE + 2}px`;
