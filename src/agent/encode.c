@@ -43,6 +43,7 @@ struct encoding {
 	struct agent_groups groups;
 	enum agent_kind kind;
 	uint64_t from, to;
+	bool functions; /* have names */
 };
 
 /* ---- mappings ---- */
@@ -328,7 +329,7 @@ static int prepare_rows(struct encoding *encoding, struct perch_error *err)
 			      window, encoding->row, encoding->nr_rows))
 		return PERCH__NO_MEMORY(err, "for a profile");
 	return agent_names_new(&encoding->names, window, agent->source, encoding->row,
-			       encoding->nr_rows, err);
+			       encoding->nr_rows, encoding->functions, err);
 }
 
 /* Writes the profile of all rows, or of those of a group (AGENT_NONE: all). */
@@ -386,18 +387,38 @@ static int write_groups(struct encoding *encoding, FILE *out, struct perch_error
 	return rc;
 }
 
+static int encode_slices(struct encoding *encoding, FILE *out, struct perch_error *err)
+{
+	int rc;
+
+	if (encoding->kind == AGENT_PAGE)
+		return agent_page(encoding->agent, encoding->from, encoding->to,
+				  encoding->functions, out, err);
+	rc = prepare_rows(encoding, err);
+	if (rc >= 0)
+		rc = encoding->kind == AGENT_PYROSCOPE ? write_groups(encoding, out, err)
+						       : write_rows(encoding, AGENT_NONE, out, err);
+	clear_encoding(encoding);
+	return rc;
+}
+
 int agent_encode(const struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
 		 FILE *out, struct perch_error *err)
 {
-	struct encoding encoding = { .agent = agent, .kind = kind, .from = from, .to = to };
-	int rc;
+	int rc = -ENOMEM;
 
-	if (kind == AGENT_PAGE)
-		return agent_page(agent, from, to, out, err);
-	rc = prepare_rows(&encoding, err);
-	if (rc >= 0)
-		rc = kind == AGENT_PYROSCOPE ? write_groups(&encoding, out, err)
-					     : write_rows(&encoding, AGENT_NONE, out, err);
-	clear_encoding(&encoding);
+	/* the samples of a profile that is not made are lost, so it may lack names */
+	for (int functions = 1; functions >= 0 && rc == -ENOMEM; functions--) {
+		struct encoding encoding = {
+			.agent = agent,
+			.kind = kind,
+			.from = from,
+			.to = to,
+			.functions = functions,
+		};
+
+		rewind(out);
+		rc = ftruncate(fileno(out), 0) ? -errno : encode_slices(&encoding, out, err);
+	}
 	return rc;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names are found file by file, and what was read for one is freed before the next is read if it is
- * much: so the memory that this takes is that of the largest file, and not of all of them.
+ * much: so the memory that this takes is that of the largest file, and not of all of them. If it is
+ * not enough for a file, the rest of its functions have the name of the file.
  */
 #include "names.h"
 
@@ -42,6 +43,8 @@ struct agent_names {
 	struct perch_symbols *symbols;
 	const struct perch_session *session; /* whose DSOs the symbols are of */
 	uint64_t memory;		     /* of this process before they were read */
+	const struct perch_dso *unread;	     /* a file that needs too much memory; NULL: none */
+	bool no_functions;		     /* all files have only their own names */
 };
 
 /* ---- texts, each once ---- */
@@ -84,6 +87,8 @@ static int find_frames(struct agent_names *names, const struct agent_address *ad
 	int nr;
 
 	*frames = single;
+	if (names->no_functions || dso == names->unread)
+		return 1;
 	*single = (struct perch_symbol_frame){
 		.symbol = perch_symbols_find(symbols, dso, address->offset),
 	};
@@ -204,6 +209,23 @@ static int compare_addresses(const void *a, const void *b)
 	return (first->offset > second->offset) - (first->offset < second->offset);
 }
 
+static int name_address(struct agent_names *names, struct address *to, struct perch_error *err)
+{
+	int rc;
+
+	if (add_address(names, to))
+		return 0;
+	/* what was read of the file is freed, so there is memory for the name of the file */
+	names->nr_functions = to->first;
+	to->nr = 0;
+	names->unread = to->address->dso;
+	close_symbols(names);
+	rc = open_symbols(names, names->unread, err);
+	if (rc >= 0 && !add_address(names, to))
+		rc = PERCH__NO_MEMORY(err, "for names");
+	return rc;
+}
+
 static int name_all(struct agent_names *names, struct address **order, size_t nr,
 		    struct perch_error *err)
 {
@@ -216,8 +238,8 @@ static int name_all(struct agent_names *names, struct address **order, size_t nr
 			dso = order[i]->address->dso;
 			rc = open_symbols(names, dso, err);
 		}
-		if (rc >= 0 && !add_address(names, order[i]))
-			rc = PERCH__NO_MEMORY(err, "for names");
+		if (rc >= 0)
+			rc = name_address(names, order[i], err);
 	}
 	close_symbols(names);
 	return rc;
@@ -225,7 +247,7 @@ static int name_all(struct agent_names *names, struct address **order, size_t nr
 
 int agent_names_new(struct agent_names **result, const struct agent_window *window,
 		    const struct agent_source *source, const struct agent_row *rows, size_t nr,
-		    struct perch_error *err)
+		    bool functions, struct perch_error *err)
 {
 	struct agent_names *names = calloc(1, sizeof(*names));
 	struct address **order = NULL;
@@ -237,6 +259,7 @@ int agent_names_new(struct agent_names **result, const struct agent_window *wind
 		return PERCH__NO_MEMORY(err, "for names");
 	names->window = window;
 	names->source = source;
+	names->no_functions = !functions;
 	names->texts.seed = perch__hash_seed(names);
 	names->nr_addresses = agent_window_nr_addresses(window);
 	names->address = calloc(names->nr_addresses + 1, sizeof(*names->address));

@@ -16,10 +16,11 @@ struct agent_function {
 
 struct agent_names;
 
-/* Finds the names of all addresses of some rows. Returns 0, or a negative errno. */
+/* Finds the names of all addresses of some rows, or, without functions, only those of their files,
+ * which needs little memory. Returns 0, or a negative errno. */
 int agent_names_new(struct agent_names **names, const struct agent_window *window,
 		    const struct agent_source *source, const struct agent_row *rows, size_t nr,
-		    struct perch_error *err);
+		    bool functions, struct perch_error *err);
 void agent_names_free(struct agent_names *names);
 /* The functions at an address by its number, innermost first: at least one. */
 const struct agent_function *agent_names_at(const struct agent_names *names, uint32_t address,

@@ -70,13 +70,14 @@ static void fold_rows(const struct folding *folding, const struct agent_row *row
 }
 
 /* Stores the text, which free(3) frees; NULL after a failure. */
-static int fold_all(const struct agent *agent, uint64_t from, uint64_t to, char **text,
-		    size_t *size, struct perch_error *err)
+static int fold_all(const struct agent *agent, uint64_t from, uint64_t to, bool functions,
+		    char **text, size_t *size, struct perch_error *err)
 {
 	struct folding folding = { .window = agent->window };
 	size_t nr;
 	struct agent_row *rows = agent_window_sum(agent->window, from, to, &nr);
-	int rc = agent_names_new(&folding.names, agent->window, agent->source, rows, nr, err);
+	int rc = agent_names_new(&folding.names, agent->window, agent->source, rows, nr, functions,
+				 err);
 
 	*text = NULL;
 	folding.out = rc < 0 ? NULL : open_memstream(text, size);
@@ -106,13 +107,13 @@ static int write_page(FILE *in, FILE *out, struct perch_error *err)
 	return rc;
 }
 
-int agent_page(const struct agent *agent, uint64_t from, uint64_t to, FILE *out,
+int agent_page(const struct agent *agent, uint64_t from, uint64_t to, bool functions, FILE *out,
 	       struct perch_error *err)
 {
 	size_t size = 0;
 	char *text;
 	FILE *in;
-	int rc = fold_all(agent, from, to, &text, &size, err);
+	int rc = fold_all(agent, from, to, functions, &text, &size, err);
 
 	if (rc < 0)
 		return rc;
