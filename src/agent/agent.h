@@ -40,6 +40,7 @@ struct agent_options {
 	/* SIGHUP: sets rules and send anew; what they had points to must stay until the next call.
 	 * Returns false if they stay. */
 	bool (*reload)(void *context);
+	void (*restore)(void *context); /* sets what was before reload: that cannot be used */
 	void *context;
 };
 

@@ -156,8 +156,11 @@ static void reload_options(struct agent *agent)
 	const struct agent_options *options = agent->options;
 
 	agent->reload = false;
-	if (options->reload && options->reload(options->context))
-		agent_send_renew(agent);
+	if (!options->reload || !options->reload(options->context) || !agent_send_renew(agent))
+		return;
+	options->restore(options->context);
+	agent_note(agent, "the options of before are used again");
+	agent_send_renew(agent);
 }
 
 /* A profile that was asked for is written before the end. */

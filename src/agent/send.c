@@ -53,9 +53,9 @@ static int open_push(struct agent *agent, struct perch_error *err)
 	};
 	int rc = agent_push_open(&agent->send->push, &push, err);
 
-	for (size_t i = 0; i < AGENT_NR_PUSH_KINDS; i++) {
+	for (size_t i = 0; !rc && i < AGENT_NR_PUSH_KINDS; i++) {
 		struct stream *stream = &agent->send->stream[i];
-		bool wanted = !rc && agent_push_wants(agent->send->push, stream->push_kind);
+		bool wanted = agent_push_wants(agent->send->push, stream->push_kind);
 
 		if (wanted && !stream->wanted) {
 			stream->from = agent_cut(agent);
@@ -146,7 +146,7 @@ static void make_window(struct agent *agent, struct stream *stream)
 
 void agent_send_run(struct agent *agent)
 {
-	for (size_t i = 0; agent->send && i < AGENT_NR_PUSH_KINDS; i++) {
+	for (size_t i = 0; agent->send && agent->send->push && i < AGENT_NR_PUSH_KINDS; i++) {
 		struct stream *stream = &agent->send->stream[i];
 
 		if (stream->wanted && !stream->busy && agent_now() >= stream->due)
@@ -168,7 +168,7 @@ void agent_send_close(struct agent *agent)
 
 	if (!agent->send)
 		return;
-	for (size_t i = 0; i < AGENT_NR_PUSH_KINDS; i++)
+	for (size_t i = 0; agent->send->push && i < AGENT_NR_PUSH_KINDS; i++)
 		if (agent->send->stream[i].wanted && !agent->send->stream[i].busy)
 			make_window(agent, &agent->send->stream[i]);
 	while (is_busy(agent) && agent_now() < end) {
@@ -181,7 +181,7 @@ void agent_send_close(struct agent *agent)
 	agent->send = NULL;
 }
 
-void agent_send_renew(struct agent *agent)
+int agent_send_renew(struct agent *agent)
 {
 	struct perch_error err = { 0 };
 	int rc = 0;
@@ -198,7 +198,8 @@ void agent_send_renew(struct agent *agent)
 				agent->send->stream[i].wanted = false;
 	}
 	if (rc < 0)
-		agent_note(agent, "nothing is sent: %s", err.message);
+		agent_note(agent, "windows cannot be sent: %s", err.message);
+	return rc;
 }
 
 /* ---- metrics ---- */

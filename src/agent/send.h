@@ -27,8 +27,9 @@ int agent_send_open(struct agent *agent, struct perch_error *err);
 void agent_send_run(struct agent *agent);
 /* Makes the last window, and ends. */
 void agent_send_close(struct agent *agent);
-/* Starts anew with other options of the agent; windows go on. A failure is noted. */
-void agent_send_renew(struct agent *agent);
+/* Starts anew with other options of the agent; windows go on. Returns 0, or a negative errno, which
+ * is noted: nothing is sent then. */
+int agent_send_renew(struct agent *agent);
 /* Writes counters of all targets. */
 void agent_send_put(const struct agent *agent, struct agent_metrics *metrics);
 

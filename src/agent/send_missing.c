@@ -27,9 +27,14 @@ void agent_send_close(struct agent *agent)
 	(void)agent;
 }
 
-void agent_send_renew(struct agent *agent)
+int agent_send_renew(struct agent *agent)
 {
-	(void)agent;
+	struct perch_error err = { 0 };
+	int rc = agent_send_open(agent, &err);
+
+	if (rc)
+		agent_note(agent, "windows cannot be sent: %s", err.message);
+	return rc;
 }
 
 int agent_groups_put(const struct agent_groups *groups, const struct agent_pprof *pprof,

@@ -277,9 +277,19 @@ def check_reload(options, work):
     count = len(receiver.windows)
     wait_until(lambda: len(receiver.windows) >= count + 3, "windows come after a wrong file")
     check(last_labels().get("a") == "2", "a wrong file changes nothing", str(last_labels()))
+    for lines, what in ((["help"], "--help in the file does not end it"),
+                        (["history = 600s", "push-interval = 300s"], "a window that is longer than the history of the start"),
+                        (["push-interval = 300s", "history = 600s"], "and again, which frees what was before"),
+                        (["label = a=3", f"spool = {path}/none"], "a spool that cannot be made")):
+        write(*lines)
+        agent.process.send_signal(signal.SIGHUP)
+        count = len(receiver.windows)
+        wait_until(lambda count=count: len(receiver.windows) >= count + 3, what + ": windows come")
+        check(last_labels().get("a") == "2", what + ": nothing changes", str(last_labels()))
     status, errors = agent.end()
     receiver.stop()
-    check(status == 0 and "is read again" in errors and "nonsense" in errors and "the options stay" in errors, "it says what it did", errors)
+    check(status == 0 and "is read again" in errors and "nonsense" in errors and errors.count("the options stay") == 4 and
+          "the options of before are used again" in errors, "it says what it did", errors)
 
 
 def check_tls(options, work):

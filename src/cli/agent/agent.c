@@ -8,6 +8,8 @@
 #include "agent.h"
 #include "record/record.h"
 
+#define PARSED 42 /* the exit status of a process that has parsed the options: no other has it */
+
 static void print_note(void *context, const char *text)
 {
 	(void)context;
@@ -29,22 +31,31 @@ static void free_sent(struct agent_sent *sent)
 static int take_sent(struct agent_command *command, struct agent_command *parsed)
 {
 	struct agent_sent *sent = malloc(sizeof(*sent));
+	struct agent_options options = command->options;
+	int status;
 
 	if (!sent)
 		return cli_no_memory(AGENT_COMMAND);
 	*sent = (struct agent_sent){ parsed->push, parsed->arguments };
 	parsed->push = (struct agent_push_command){ .nr = 0 };
 	parsed->arguments = (struct cli_config_arguments){ .nr = 0 };
+	/* --history of the start stays, so these may be right with that of the file only */
+	status = agent_push_check(&sent->push, &options);
+	if (status) {
+		free_sent(sent);
+		return status;
+	}
 	free_sent(command->sent_before);
 	command->sent_before = command->sent;
 	command->sent = sent;
-	return agent_push_check(&sent->push, &command->options);
+	command->options = options;
+	return 0;
 }
 
-/* The parser of options ends the process if one is wrong, so another process tries first. */
-static bool can_parse(const struct agent_command *command)
+/* The parser of options ends the process if one is wrong, or is --help, so another process tries
+ * the words of the file first. */
+static bool can_parse(const struct agent_command *command, struct agent_command *parsed)
 {
-	struct agent_command parsed = { .token = NULL };
 	int status;
 	pid_t pid = fork();
 
@@ -52,9 +63,11 @@ static bool can_parse(const struct agent_command *command)
 		/* exit(3) of the parser runs what libraries have registered, and another thread may
 		 * have had a lock of them */
 		alarm(10);
-		_exit(agent_parse(&parsed, command->argc, command->argv));
+		status = agent_parse_with_file(parsed, command->argc, command->argv);
+		_exit(status ? status : PARSED);
 	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	       WEXITSTATUS(status) == PARSED;
 }
 
 static bool reload_options(void *context)
@@ -66,17 +79,27 @@ static bool reload_options(void *context)
 		cli_note(AGENT_COMMAND, "SIGHUP reads the file of --config, and there is none");
 		return false;
 	}
-	if (!can_parse(command)) {
-		cli_note(AGENT_COMMAND, "%s is not used: the options stay", command->config);
-		return false;
-	}
-	status = agent_parse(&parsed, command->argc, command->argv);
+	status = cli_config_arguments_read(&parsed.arguments, command->config, AGENT_COMMAND);
+	if (!status && !can_parse(command, &parsed))
+		status = CLI_EXIT_USAGE;
+	if (!status)
+		status = agent_parse_with_file(&parsed, command->argc, command->argv);
 	if (!status)
 		status = take_sent(command, &parsed);
 	agent_clear_options(&parsed);
-	if (!status)
-		cli_note(AGENT_COMMAND, "%s is read again", command->config);
+	cli_note(AGENT_COMMAND, status ? "%s is not used: the options stay" : "%s is read again",
+		 command->config);
 	return !status;
+}
+
+static void restore_options(void *context)
+{
+	struct agent_command *command = context;
+	struct agent_sent *failed = command->sent;
+
+	command->sent = command->sent_before;
+	command->sent_before = failed;
+	agent_push_check(&command->sent->push, &command->options);
 }
 
 /* ---- the command ---- */
@@ -104,6 +127,7 @@ static int run_agent(struct agent_command *command)
 	options->source.machine = command->machine;
 	options->note = print_note;
 	options->reload = reload_options;
+	options->restore = restore_options;
 	options->context = command;
 	status = take_sent(command, command);
 	if (status)

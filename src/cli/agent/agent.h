@@ -42,8 +42,11 @@ struct agent_command {
 	uint64_t memory; /* MB */
 };
 
-/* Returns 0, or the exit status after it has printed an error. */
+/* Returns 0, or the exit status after it has printed an error. The command is empty before. */
 int agent_parse(struct agent_command *command, int argc, char **argv);
+/* The same with the words of a file in command->arguments. The command line comes after them:
+ * single values are its own. */
+int agent_parse_with_file(struct agent_command *command, int argc, char **argv);
 void agent_clear_options(struct agent_command *command);
 
 #endif

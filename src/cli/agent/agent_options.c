@@ -169,41 +169,37 @@ static int parse_words(struct agent_command *command, int argc, char **argv)
 			   : 0;
 }
 
-/* Parses the file and the command line, which comes after it: single values are its own. */
-static int parse_with_file(struct agent_command *command, int argc, char **argv)
+int agent_parse_with_file(struct agent_command *command, int argc, char **argv)
 {
-	const char *path = command->config;
-	struct cli_config_arguments arguments;
-	int status = cli_config_arguments_read(&arguments, path, AGENT_COMMAND);
-	size_t nr = (size_t)argc + arguments.nr;
-	char **words;
+	const struct cli_config_arguments *arguments = &command->arguments;
+	size_t nr = (size_t)argc + arguments->nr;
+	char **words = calloc(nr + 1, sizeof(*words));
+	int status;
 
-	if (status)
-		return status;
-	agent_push_clear(&command->push);
-	*command = (struct agent_command){ .arguments = arguments };
-	words = calloc(nr + 1, sizeof(*words));
 	if (!words)
 		return cli_no_memory(AGENT_COMMAND);
 	words[0] = argv[0];
-	for (size_t i = 0; i < arguments.nr; i++)
-		words[1 + i] = arguments.word[i];
+	for (size_t i = 0; i < arguments->nr; i++)
+		words[1 + i] = arguments->word[i];
 	for (int i = 1; i < argc; i++)
-		words[arguments.nr + (size_t)i] = argv[i];
+		words[arguments->nr + (size_t)i] = argv[i];
 	status = parse_words(command, (int)nr, words);
 	free(words);
-	return status;
+	command->argc = argc;
+	command->argv = argv;
+	return status ? status : check_agent(command);
 }
 
 int agent_parse(struct agent_command *command, int argc, char **argv)
 {
-	int status = parse_words(command, argc, argv);
+	struct agent_command first = { .token = NULL };
+	int status = parse_words(&first, argc, argv);
 
-	if (!status && command->config)
-		status = parse_with_file(command, argc, argv);
-	command->argc = argc;
-	command->argv = argv;
-	return status ? status : check_agent(command);
+	if (!status && first.config)
+		status =
+			cli_config_arguments_read(&command->arguments, first.config, AGENT_COMMAND);
+	agent_clear_options(&first);
+	return status ? status : agent_parse_with_file(command, argc, argv);
 }
 
 void agent_clear_options(struct agent_command *command)
