@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -46,6 +47,7 @@ struct agent_http {
 	struct request *waiting[MOST_WAITING];
 	int listening, epoll;
 	bool local;
+	bool closing; /* no request waits any more: the library ends the process if one does */
 };
 
 /* ---- answers ---- */
@@ -164,9 +166,9 @@ static void give_up(struct agent_http *http, struct request *request)
 /* libmicrohttpd does not look at connections that wait. */
 static bool has_hung_up(const struct connection *connection)
 {
-	char byte;
+	struct pollfd poll_fd = { connection->fd, POLLRDHUP, 0 };
 
-	return !recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return poll(&poll_fd, 1, 0) > 0;
 }
 
 static void make_profile(struct agent *agent, struct request *request)
@@ -194,6 +196,8 @@ static enum MHD_Result wait_for_profile(struct agent_http *http, struct connecti
 	for (size_t i = 0; i < MOST_WAITING && !free_slot; i++)
 		if (!http->waiting[i])
 			free_slot = &http->waiting[i];
+	if (http->closing)
+		return send_refusal(http, connection->handle, 503, "the agent ends");
 	if (!free_slot)
 		return send_refusal(http, connection->handle, 429,
 				    "too many profiles are being made: try again later");
@@ -434,6 +438,7 @@ void agent_http_close(struct agent *agent)
 
 	if (!http)
 		return;
+	http->closing = true;
 	for (size_t i = 0; i < MOST_WAITING; i++)
 		if (http->waiting[i])
 			give_up(http, http->waiting[i]);
