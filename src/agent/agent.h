@@ -33,6 +33,8 @@ struct agent_options {
 	bool counters;	     /* of CPUs and cgroups, in the metrics */
 	const char *once;    /* file that one profile is written to; NULL: it goes on */
 	uint64_t once_ns;    /* the time of that profile */
+	/* Writes that file from another. Returns 0, or a negative errno, which was printed. */
+	int (*write_once)(void *context, int fd);
 	const struct agent_label_rules *rules; /* of all samples; NULL: none */
 	bool environment;		       /* OTEL_SERVICE_NAME of processes may be read */
 	struct agent_send_options send;

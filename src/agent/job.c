@@ -165,6 +165,10 @@ void agent_jobs_reap(struct agent *agent)
 			end_job(agent, at, WIFEXITED(status) && !WEXITSTATUS(status));
 			continue;
 		}
+		if (pid < 0 && errno == ECHILD) { /* its id may be that of another process */
+			end_job(agent, at, false);
+			continue;
+		}
 		if (agent_now() - job->started > MOST_SECONDS * 1000000000ull)
 			kill(job->pid, SIGKILL);
 		at = &job->next;

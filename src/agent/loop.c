@@ -2,14 +2,11 @@
 /* Waits for records, requests, children and signals. */
 #define _GNU_SOURCE /* O_CLOEXEC of signalfd */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/no_memory.h"
@@ -17,6 +14,15 @@
 #include "state.h"
 
 #define CHOICE_NS 10000000000ull /* between choices of the busiest cgroups */
+
+/* --once still writes the profile of what there is. */
+static void end_or_wait(struct agent *agent)
+{
+	if (agent->options->once)
+		agent->once_now = true;
+	else
+		agent->stopped = true;
+}
 
 /* ---- samples ---- */
 
@@ -59,32 +65,10 @@ static void tick(struct agent *agent)
 		agent_cgroups_choose(agent->cgroups, agent->chosen);
 	}
 	if (agent_source_ended(agent->source))
-		agent->stopped = true;
+		end_or_wait(agent);
 }
 
 /* ---- --once ---- */
-
-/* The file gets its name when it is whole. */
-static int copy_profile(int from, const char *path)
-{
-	struct stat stat;
-	off_t offset = 0;
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), rc = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(from, &stat))
-		rc = -errno;
-	while (!rc && offset < stat.st_size) {
-		ssize_t sent = sendfile(fd, from, &offset, (size_t)(stat.st_size - offset));
-
-		if (sent <= 0)
-			rc = sent < 0 ? -errno : -EIO;
-	}
-	if (close(fd) && !rc)
-		rc = -errno;
-	return rc;
-}
 
 static void once_done(struct agent *agent, struct agent_job *job, bool ok)
 {
@@ -94,10 +78,7 @@ static void once_done(struct agent *agent, struct agent_job *job, bool ok)
 	agent->stopped = true;
 	agent->once_rc = -EIO;
 	if (ok) {
-		agent->once_rc = copy_profile(job->fd, agent->options->once);
-		if (agent->once_rc)
-			agent_note(agent, "cannot write %s: %s", agent->options->once,
-				   strerror(-agent->once_rc));
+		agent->once_rc = agent->options->write_once(agent->options->context, job->fd);
 		return;
 	}
 	size = pread(job->fd, reason, sizeof(reason) - 1, 0);
@@ -106,13 +87,13 @@ static void once_done(struct agent *agent, struct agent_job *job, bool ok)
 	agent_note(agent, "cannot make the profile: %s", reason);
 }
 
-static void check_once(struct agent *agent, bool now)
+static void check_once(struct agent *agent)
 {
 	const struct agent_options *options = agent->options;
 	int rc;
 
-	if (!options->once || agent->once_started ||
-	    (!now && agent_now() < agent->started + options->once_ns))
+	if (!options->once || agent->once_started || agent->nr_jobs >= AGENT_MOST_JOBS ||
+	    (!agent->once_now && agent_now() < agent->started + options->once_ns))
 		return;
 	agent->once_started = true;
 	rc = agent_job_start(agent, AGENT_CPU, 0, agent_cut(agent), once_done, NULL);
@@ -135,6 +116,7 @@ static int open_signals(void)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* if it was ignored, nothing would be known of children */
 	return sigprocmask(SIG_BLOCK, &set, NULL) ? -1
 						  : signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -163,13 +145,15 @@ static void reload_options(struct agent *agent)
 	agent_send_renew(agent);
 }
 
-/* A profile that was asked for is written before the end. */
-static void end_or_finish(struct agent *agent)
+/* A second signal ends it without the profile of --once. */
+static void end_by_signal(struct agent *agent)
 {
-	if (agent->options->once && !agent->once_started)
-		check_once(agent, true);
-	else
+	if (agent->once_now) {
+		agent_note(agent, "a second signal ended it, without the profile");
+		agent->once_rc = -EINTR;
 		agent->stopped = true;
+	}
+	end_or_wait(agent);
 	agent->ended = false;
 }
 
@@ -192,8 +176,9 @@ static int wait_and_work(struct agent *agent, int signals, struct perch_error *e
 		int ms = wait_ms(agent), fds[2];
 
 		agent_source_fds(agent->source, fds);
-		polls[1].fd = fds[0];
-		polls[2].fd = fds[1];
+		/* targets that have ended are readable for ever */
+		polls[1].fd = agent->once_now ? -1 : fds[0];
+		polls[2].fd = agent->once_now ? -1 : fds[1];
 		polls[3].fd = agent_http_fd(agent, &ms);
 		if (poll(polls, 4, ms) < 0 && errno != EINTR)
 			return perch_error_set(err, errno, PERCH_ERROR_SYSTEM, "poll(2): %s",
@@ -205,13 +190,13 @@ static int wait_and_work(struct agent *agent, int signals, struct perch_error *e
 		if (agent->reload)
 			reload_options(agent);
 		agent_send_run(agent);
-		check_once(agent, false);
 		if (agent->ended)
-			end_or_finish(agent);
+			end_by_signal(agent);
+		check_once(agent);
 	}
 	return agent->failed_read ? perch_error_set(err, EIO, PERCH_ERROR_SYSTEM,
 						    "the rings cannot be read any more")
-				  : agent->once_rc;
+				  : 0;
 }
 
 /* What cannot be counted is not in the metrics. */
@@ -250,6 +235,8 @@ static int open_and_run(struct agent *agent, struct perch_error *err)
 		rc = wait_and_work(agent, signals, err);
 	agent_send_close(agent);
 	agent_jobs_end(agent);
+	if (rc >= 0)
+		rc = agent->once_rc;
 	agent_http_close(agent);
 	agent_source_close(agent->source);
 	agent_window_free(agent->window);

@@ -37,6 +37,7 @@ struct agent {
 	bool reload;			   /* SIGHUP came */
 	bool stopped;
 	bool failed_read;
+	bool once_now; /* the profile of --once is made before its time */
 	bool once_started;
 	int once_rc;
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "output_file.h"
 #include "record/record.h"
 
 #define PARSED 42 /* the exit status of a process that has parsed the options: no other has it */
@@ -104,6 +105,30 @@ static void restore_options(void *context)
 
 /* ---- the command ---- */
 
+static int write_once(void *context, int fd)
+{
+	const struct agent_command *command = context;
+	struct cli_output_file file;
+	struct perch_error err;
+	char bytes[16384];
+	off_t at = 0;
+	ssize_t size = 0;
+	int error = 0, rc = cli_output_open(&file, command->options.once, 0, &err);
+
+	while (!rc && !error && (size = pread(fd, bytes, sizeof(bytes), at)) > 0) {
+		if (fwrite(bytes, (size_t)size, 1, file.stream) != 1)
+			error = errno;
+		at += size;
+	}
+	if (size < 0)
+		error = errno;
+	if (!rc)
+		rc = cli_output_close(&file, error, &err);
+	if (rc)
+		cli_error(AGENT_COMMAND, &err);
+	return rc;
+}
+
 static int choose_targets(struct agent_command *command)
 {
 	struct cli_target *target = &command->target;
@@ -128,6 +153,7 @@ static int run_agent(struct agent_command *command)
 	options->note = print_note;
 	options->reload = reload_options;
 	options->restore = restore_options;
+	options->write_once = write_once;
 	options->context = command;
 	status = take_sent(command, command);
 	if (status)
