@@ -144,14 +144,29 @@ static void make_window(struct agent *agent, struct stream *stream)
 	stream->due = agent_now() + agent_push_jitter(agent->options->send.interval);
 }
 
-void agent_send_run(struct agent *agent)
+/* Returns NULL if there is none. */
+static struct stream *find_due(const struct agent *agent)
 {
 	for (size_t i = 0; agent->send && agent->send->push && i < AGENT_NR_PUSH_KINDS; i++) {
 		struct stream *stream = &agent->send->stream[i];
 
 		if (stream->wanted && !stream->busy && agent_now() >= stream->due)
-			make_window(agent, stream);
+			return stream;
 	}
+	return NULL;
+}
+
+bool agent_send_is_due(const struct agent *agent)
+{
+	return find_due(agent);
+}
+
+void agent_send_run(struct agent *agent)
+{
+	struct stream *stream;
+
+	while (agent->nr_jobs < AGENT_MOST_JOBS && (stream = find_due(agent)))
+		make_window(agent, stream);
 }
 
 static bool is_busy(const struct agent *agent)

@@ -6,6 +6,7 @@
 #ifndef PERCH_AGENT_SEND_H
 #define PERCH_AGENT_SEND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <perch/error.h>
 
@@ -23,6 +24,8 @@ struct agent_send_options {
 
 /* Starts with the options of the agent. Returns 0 or a negative errno. */
 int agent_send_open(struct agent *agent, struct perch_error *err);
+/* True if a window is to be made, and waits for a place among the jobs. */
+bool agent_send_is_due(const struct agent *agent);
 /* Makes a window if it is time. */
 void agent_send_run(struct agent *agent);
 /* Makes the last window, and ends. */

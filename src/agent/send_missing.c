@@ -17,6 +17,12 @@ int agent_send_open(struct agent *agent, struct perch_error *err)
 	return -ENOSYS;
 }
 
+bool agent_send_is_due(const struct agent *agent)
+{
+	(void)agent;
+	return false;
+}
+
 void agent_send_run(struct agent *agent)
 {
 	(void)agent;

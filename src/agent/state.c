@@ -7,6 +7,7 @@
 #include "state.h"
 
 #define SLICE_NS 1000000000ull
+#define NEW_NS	 100000000ull /* a slice is new for this time */
 
 uint64_t agent_now(void)
 {
@@ -42,5 +43,13 @@ uint64_t agent_cut(struct agent *agent)
 {
 	agent_read(agent);
 	agent->next_slice = agent_now() + SLICE_NS;
-	return agent_window_cut(agent->window, agent_now());
+	agent->slice = agent_window_cut(agent->window, agent_now());
+	return agent->slice;
+}
+
+uint64_t agent_boundary(struct agent *agent, uint64_t from)
+{
+	bool is_new = agent_now() + SLICE_NS < agent->next_slice + NEW_NS;
+
+	return is_new && agent->slice > from ? agent->slice : agent_cut(agent);
 }

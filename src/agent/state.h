@@ -31,6 +31,7 @@ struct agent {
 	uint64_t profiles[AGENT_NR_KINDS]; /* that were made */
 	uint64_t failed[AGENT_NR_KINDS];   /* that were not */
 	uint64_t child_cpu_us;		   /* of processes that made them */
+	uint64_t slice;			   /* number of the open one */
 	uint64_t next_slice;		   /* ns: when the open one ends */
 	uint64_t first_memory;		   /* of this process after the start, in bytes */
 	bool ended;			   /* a signal came */
@@ -52,6 +53,9 @@ void agent_read(struct agent *agent);
 /* Moves what the rings have into the window, ends the slice, and returns the number of the next
  * one. A failure ends the agent. */
 uint64_t agent_cut(struct agent *agent);
+/* The same for requests, of which there may be many: if the open slice is new, and not the one that
+ * a profile begins with, it is that one. */
+uint64_t agent_boundary(struct agent *agent, uint64_t from);
 
 /* ---- job.c: a profile is made in a process of its own ---- */
 

@@ -176,11 +176,12 @@ static void make_profile(struct agent *agent, struct request *request)
 	int rc;
 
 	if (!request->to)
-		request->to = agent_cut(agent);
+		request->to = agent_boundary(agent, request->answer.from);
+	/* a window that is due has the next place, or there would be none among many requests */
+	if (agent->nr_jobs + agent_send_is_due(agent) >= AGENT_MOST_JOBS)
+		return; /* again in the next round */
 	rc = agent_job_start(agent, request->answer.kind, request->answer.from, request->to,
 			     profile_is_made, request);
-	if (rc == -EAGAIN)
-		return; /* again in the next round */
 	if (rc < 0) {
 		give_up(agent->http, request);
 		return;
@@ -205,6 +206,8 @@ static enum MHD_Result wait_for_profile(struct agent_http *http, struct connecti
 	if (!request)
 		return MHD_NO;
 	*request = (struct request){ .connection = connection, .answer = *answer, .fd = -1 };
+	if (answer->from_now)
+		request->answer.from = agent_boundary(http->agent, 0);
 	*free_slot = *state = request;
 	connection->since = answer->due;
 	http->library->suspend(connection->handle);

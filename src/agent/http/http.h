@@ -49,7 +49,8 @@ struct agent_answer {
 	size_t size;
 	/* of a profile */
 	enum agent_kind kind;
-	uint64_t from; /* number of a slice */
+	bool from_now; /* it begins when it has a place to wait */
+	uint64_t from; /* else: number of a slice */
 	uint64_t due;  /* ns */
 };
 

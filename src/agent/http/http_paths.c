@@ -63,7 +63,7 @@ static bool ask_profile(struct agent *agent, enum agent_kind kind, bool past, ag
 		answer->from = agent_window_since(agent->window,
 						  answer->due > before ? answer->due - before : 0);
 	} else {
-		answer->from = agent_cut(agent);
+		answer->from_now = true;
 		answer->due += seconds * 1000000000;
 	}
 	return true;

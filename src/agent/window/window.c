@@ -9,8 +9,6 @@
 #include "window_items.h"
 #include "window_rows.h"
 
-#define MOST_SLICES 4096
-
 struct agent_window {
 	size_t most_bytes;
 	uint64_t seconds; /* for which slices stay */
@@ -269,8 +267,7 @@ uint64_t agent_window_cut(struct agent_window *window, uint64_t now)
 		return window->first + window->nr - 1;
 	slice->begin = now;
 	perch__hash_clear(&window->index);
-	while (window->nr > MOST_SLICES ||
-	       (window->nr > 1 && now - window->slice[0].begin > window->seconds * 1000000000))
+	while (window->nr > 1 && now - window->slice[0].begin > window->seconds * 1000000000)
 		drop_oldest(window);
 	keep_limit(window);
 	return window->first + window->nr - 1;
