@@ -13,7 +13,9 @@
 #include "memory.h"
 #include "state.h"
 
-#define CHOICE_NS 10000000000ull /* between choices of the busiest cgroups */
+#define CHOICE_NS      10000000000ull /* between choices of the busiest cgroups */
+#define FIRST_PAUSE_NS 8000000000ull  /* after a recording could not start anew; then doubled */
+#define MOST_PAUSE_NS  3600000000000ull
 
 /* --once still writes the profile of what there is. */
 static void end_or_wait(struct agent *agent)
@@ -26,15 +28,42 @@ static void end_or_wait(struct agent *agent)
 
 /* ---- samples ---- */
 
-/* Names and files of programs that have ended stay until the recording starts anew. */
-static void renew_if_grown(struct agent *agent)
+/* Bytes of all but samples and windows that wait: what is known of programs grows. */
+static uint64_t memory_of_names(const struct agent *agent)
 {
 	struct agent_window_stats stats;
-	struct perch_error err = { 0 };
-	uint64_t oldest, end, used = agent_allocated_memory();
+	uint64_t used = agent_allocated_memory(), other = agent_send_memory(agent);
 
 	agent_window_get_stats(agent->window, &stats);
-	used -= used > stats.allocated ? stats.allocated : used;
+	other += stats.allocated;
+	return used > other ? used - other : 0;
+}
+
+static void renew(struct agent *agent)
+{
+	struct perch_error err = { 0 };
+
+	if (agent_source_renew(agent->source, agent_now(), &err) >= 0) {
+		agent->renewal_pause = 0;
+		return;
+	}
+	agent->renewal_pause = agent->renewal_pause ? agent->renewal_pause * 2 : FIRST_PAUSE_NS;
+	if (agent->renewal_pause > MOST_PAUSE_NS)
+		agent->renewal_pause = MOST_PAUSE_NS;
+	agent->next_renewal = agent_now() + agent->renewal_pause;
+	agent_note(agent, "cannot start anew, and tries again in %llu s: %s",
+		   (unsigned long long)(agent->renewal_pause / 1000000000), err.message);
+}
+
+/* Names and files of programs that have ended stay until the recording starts anew. With threads as
+ * targets it goes on: children that they had since then are recorded by inheritance only. */
+static void renew_if_grown(struct agent *agent)
+{
+	uint64_t oldest, end, used;
+
+	if (agent->options->source.inherit)
+		return;
+	used = memory_of_names(agent);
 	agent_window_times(agent->window, 0, agent_window_oldest(agent->window) + 1, &oldest, &end);
 	if (!agent_source_free_old(agent->source, oldest)) {
 		agent->first_memory = 0; /* it is that of the recording that is left */
@@ -42,10 +71,8 @@ static void renew_if_grown(struct agent *agent)
 	}
 	if (!agent->first_memory)
 		agent->first_memory = used;
-	if (used <= agent->first_memory + AGENT_GROWTH)
-		return;
-	if (agent_source_renew(agent->source, agent_now(), &err) < 0)
-		agent_note(agent, "cannot start anew: %s", err.message);
+	if (used > agent->first_memory + AGENT_GROWTH && agent_now() >= agent->next_renewal)
+		renew(agent);
 }
 
 static void tick(struct agent *agent)

@@ -217,6 +217,16 @@ int agent_send_renew(struct agent *agent)
 	return rc;
 }
 
+uint64_t agent_send_memory(const struct agent *agent)
+{
+	struct agent_push_stats stats;
+
+	if (!agent->send || !agent->send->push)
+		return 0;
+	agent_push_stats(agent->send->push, &stats);
+	return stats.queued_bytes + (agent->options->send.spool ? 0 : stats.spool.bytes);
+}
+
 /* ---- metrics ---- */
 
 #define OF_TARGET(member) offsetof(struct agent_push_target_stats, member)

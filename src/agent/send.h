@@ -33,6 +33,8 @@ void agent_send_close(struct agent *agent);
 /* Starts anew with other options of the agent; windows go on. Returns 0, or a negative errno, which
  * is noted: nothing is sent then. */
 int agent_send_renew(struct agent *agent);
+/* Bytes of memory that windows take, which wait. */
+uint64_t agent_send_memory(const struct agent *agent);
 /* Writes counters of all targets. */
 void agent_send_put(const struct agent *agent, struct agent_metrics *metrics);
 

@@ -50,6 +50,12 @@ int agent_groups_put(const struct agent_groups *groups, const struct agent_pprof
 	return -ENOSYS;
 }
 
+uint64_t agent_send_memory(const struct agent *agent)
+{
+	(void)agent;
+	return 0;
+}
+
 void agent_send_put(const struct agent *agent, struct agent_metrics *metrics)
 {
 	(void)agent, (void)metrics;

@@ -12,7 +12,7 @@ struct agent_http;
 struct agent_job;
 
 #define AGENT_MOST_JOBS 2	   /* at the same time */
-#define AGENT_GROWTH	(8u << 20) /* of memory other than samples, until it starts anew */
+#define AGENT_GROWTH	(8u << 20) /* of memory of names, until it starts anew */
 
 struct agent {
 	const struct agent_options *options;
@@ -34,6 +34,8 @@ struct agent {
 	uint64_t slice;			   /* number of the open one */
 	uint64_t next_slice;		   /* ns: when the open one ends */
 	uint64_t first_memory;		   /* of this process after the start, in bytes */
+	uint64_t renewal_pause;		   /* ns: after a recording could not start anew */
+	uint64_t next_renewal;		   /* ns: none before */
 	bool ended;			   /* a signal came */
 	bool reload;			   /* SIGHUP came */
 	bool stopped;
