@@ -320,6 +320,24 @@ def check_kwork(work):
     check(names == {"(s)TIMER:1"}, "-n selects a name", str(names))
 
 
+def check_switches_of_some_threads(work):
+    """Of a process alone there are the switches by which it leaves a CPU: what came next did not run until the next of them."""
+    done = perch(work, "record", "-q", "-e", "sched:sched_switch", "-o", "some.data", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.1; done",
+                 preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}))
+    check(done.returncode == 0, "perch record of the switches of a process", done)
+    done = perch(work, "kwork", "top", "-i", "some.data", "-j")
+    both = [json.loads(line) for line in done.stdout.splitlines()]
+    # threads that run next, and sleep, do not leave the CPU at the end
+    check(sum(row["uncertain"] for row in both if row["table"] == "cpu") > 0 and
+          all(row["runtime"] < 3e8 for row in both if row["table"] == "thread" and row["name"].startswith("swapper")),
+          "a thread does not run while another one leaves the CPU", done)
+    check(all("irq" not in row and "softirq" not in row for row in both) and "has no irq:softirq_entry, irq:softirq_exit, irq:irq_handler_entry" in done.stderr,
+          "interrupts that were not recorded are in no column", done)
+    perch(work, "kwork", "record", "-q", "-o", "default.data", "--", "true")
+    done = perch(work, "kwork", "top", "-i", "default.data")
+    check(done.returncode == 1 and "perch kwork -k irq,softirq,sched record" in done.stderr, "top names the recording that it needs", done)
+
+
 def check_kwork_top(work):
     """The times of threads without interrupts are those of perf, if it has the command (6.7)."""
     done = perch(work, "kwork", "-k", "irq,softirq,sched", "record", "-o", "top.data", "--", "sh", "-c",
@@ -328,6 +346,8 @@ def check_kwork_top(work):
     both = rows(work, "kwork", "top", "-i", "top.data")
     threads, cpus = ([row for row in both if row["table"] == table] for table in ("thread", "cpu"))
     check(threads and cpus and all(row["busy"] <= 100 and row["irq"] + row["softirq"] <= 100 for row in cpus), "kwork top has threads and CPUs", str(both[-4:]))
+    check({"irq", "softirq", "uncertain"} <= cpus[0].keys(), "CPUs have their interrupts, and what is uncertain", str(cpus[0]))
+    check_switches_of_some_threads(work)
     inside = sum(row["time"] * (1 - (row["irq"] + row["softirq"]) / 100) for row in cpus)
     ran = sum(row["runtime"] for row in threads)
     check(abs(inside - ran) <= ran / 1000, f"what is no interrupt is a thread: {inside} {ran}")
@@ -510,7 +530,8 @@ def check_targets(work):
 
 def check_usage(work):
     for words in (["lock"], ["lock", "info"], ["lock", "frobnicate"], ["kmem"], ["kmem", "--live", "stat"],
-                  ["kwork", "timehist", "-E", "1"], ["kwork", "timehist", "-F", "name"], ["kwork", "timehist", "-s", "name"]):
+                  ["kwork", "timehist", "-E", "1"], ["kwork", "timehist", "-F", "name"], ["kwork", "timehist", "-s", "name"], ["kwork", "top", "-p", "1"],
+                  ["kwork", "top", "--tid", "1"], ["kwork", "top", "-S"], ["kwork", "top", "-n", "TIMER"], ["kwork", "-k", "irq", "top"]):
         done = perch(work, *words)
         check(done.returncode == 2 and f"perch help {words[0]}" in done.stderr, f"perch {' '.join(words)} is refused", done)
 

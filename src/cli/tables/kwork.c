@@ -388,7 +388,18 @@ static int choose_timehist(struct tables *tables)
 
 static int choose_top(struct tables *tables)
 {
-	kwork_of(tables)->classes = 1 << IRQ | 1 << SOFTIRQ | 1 << SCHED;
+	struct kwork *kwork = kwork_of(tables);
+
+	if (tables->pids || tables->tids)
+		return cli_usage_error(COMMAND,
+				       "top has no %s: it needs the switches of all threads",
+				       tables->pids ? "-p" : "--tid");
+	if (kwork->name || kwork->classes || kwork->with_summary)
+		return cli_usage_error(COMMAND, "top has no %s: it has threads and CPUs",
+				       kwork->name	? "-n"
+				       : kwork->classes ? "-k"
+							: "-S");
+	kwork->classes = 1 << IRQ | 1 << SOFTIRQ | 1 << SCHED;
 	kwork_choose_top(tables);
 	return 0;
 }
@@ -431,7 +442,7 @@ static const struct cli_word classes[] = {
 static const struct cli_option options[] = {
 	CLI_ROW(.letter = 'k', .name = "kwork", .argument = "CLASSES", .kind = CLI_BITS,
 		.at = AT(classes), .words = classes,
-		.help = "irq, softirq, workqueue (all three); sched, for top"),
+		.help = "irq, softirq, workqueue (all three); sched, to record for top"),
 	CLI_ROW(.letter = 'n', .name = "name", .argument = "NAME", SETS(name),
 		.help = "only the interrupt, softirq or function of this name"),
 	CLI_ROW(.letter = 's', .name = "sort", .argument = "COLUMNS", SETS(tables.sort),

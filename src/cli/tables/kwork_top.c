@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perch kwork top: what CPUs did. The time of interrupts and softirqs is not that of the thread
- * that they interrupt: what ends is taken off from what it has interrupted on the same CPU.
+ * that they interrupt: what ends is taken off from what it has interrupted on the same CPU. A CPU
+ * switches threads outside of both, so they end there if their own end is missing. With PREEMPT_RT
+ * a softirq may be preempted: it ends as well.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,30 +38,56 @@ static int begin_run(struct tables *tables, const struct tables_sample *sample, 
 	return perch_pairs_begin(tables->pairs[0], &run, NULL) < 0 ? -ENOMEM : 0;
 }
 
-/* Ends a run, and takes off from it what has interrupted it. Returns 1; 0 if it began before the
- * recording; or -ENOMEM. */
-static int end_run(struct tables *tables, const struct tables_sample *sample, unsigned level,
-		   struct perch_pair *run)
+/* Ends a run, and takes off from it what has interrupted it. Returns false if it is not open. */
+static bool end_run(struct tables *tables, const struct tables_sample *sample, unsigned level,
+		    struct perch_pair *run)
 {
 	struct perch_pair_key key = key_of(level, sample);
 	struct perch_pair *outer = NULL;
-	struct tables_row *cpu;
 	uint64_t whole;
 
-	if (!perch_pairs_end(tables->pairs[0], &key, sample->time, run))
-		return 0;
+	if (!perch_pairs_find(tables->pairs[0], &key))
+		return false;
+	perch_pairs_end(tables->pairs[0], &key, sample->time, run);
 	whole = run->end - run->start;
 	for (unsigned other = level; other-- && !outer;) {
 		key = key_of(other, sample);
 		outer = perch_pairs_find(tables->pairs[0], &key);
+		if (outer && outer->start > run->start)
+			outer = NULL;
 	}
 	if (outer)
 		outer->value[INTERRUPTED] += whole;
 	run->end -= run->value[INTERRUPTED] < whole ? run->value[INTERRUPTED] : whole;
-	cpu = cpu_row(tables, sample->cpu);
-	if (cpu)
-		cpu->number[level] += run->uncertain ? 0 : run->end - run->start;
-	return cpu ? 1 : -ENOMEM;
+	return true;
+}
+
+/* Adds a run to its CPU. idle: it is of the idle thread. Returns 0 or -ENOMEM. */
+static int add_to_cpu(struct tables *tables, const struct tables_sample *sample, unsigned level,
+		      const struct perch_pair *run, bool idle)
+{
+	struct tables_row *cpu = cpu_row(tables, sample->cpu);
+	uint64_t ns = run->end - run->start;
+
+	if (!cpu)
+		return -ENOMEM;
+	if (run->uncertain) {
+		cpu->uncertain++;
+		cpu->uncertain_ns += ns;
+		return 0;
+	}
+	cpu->number[level] += ns;
+	cpu->number[IDLE] += idle ? ns : 0;
+	return 0;
+}
+
+/* Ends an interrupt or softirq, if one is open. Returns 0 or -ENOMEM. */
+static int end_interrupt(struct tables *tables, const struct tables_sample *sample, unsigned level)
+{
+	struct perch_pair run;
+
+	return end_run(tables, sample, level, &run) ? add_to_cpu(tables, sample, level, &run, false)
+						    : 0;
 }
 
 static int begin_thread(struct tables *tables, const struct tables_sample *sample, uint64_t tid)
@@ -81,20 +109,33 @@ static int begin_thread(struct tables *tables, const struct tables_sample *sampl
 	return begin_run(tables, sample, THREAD, (uint64_t)(row - tables->table[THREADS].row));
 }
 
+static int end_thread(struct tables *tables, const struct tables_sample *sample)
+{
+	struct perch_pair run;
+	struct tables_row *row;
+	int rc;
+
+	if (!end_run(tables, sample, THREAD, &run))
+		return 0;
+	row = &tables->table[THREADS].row[run.value[ROW]];
+	/* another thread leaves the CPU: the switch in between is missing */
+	if (row->key[0] != sample->value[0] && !run.uncertain) {
+		run.uncertain = true;
+		tables->missing_ends++;
+	}
+	rc = tables_add(row, &run);
+	return rc ? rc : add_to_cpu(tables, sample, THREAD, &run, !row->key[0]);
+}
+
 static int take_switch(struct tables *tables, const struct tables_sample *sample)
 {
-	struct tables_row *row, *cpu;
-	struct perch_pair run;
-	int rc = end_run(tables, sample, THREAD, &run);
+	int rc = end_interrupt(tables, sample, IRQ);
 
-	if (rc > 0) {
-		row = &tables->table[THREADS].row[run.value[ROW]];
-		rc = tables_add(row, &run);
-		cpu = row->key[0] ? NULL : cpu_row(tables, sample->cpu);
-		if (cpu && !run.uncertain)
-			cpu->number[IDLE] += run.end - run.start;
-	}
-	return rc < 0 ? rc : begin_thread(tables, sample, sample->value[1]);
+	if (!rc)
+		rc = end_interrupt(tables, sample, SOFTIRQ);
+	if (!rc)
+		rc = end_thread(tables, sample);
+	return rc ? rc : begin_thread(tables, sample, sample->value[1]);
 }
 
 static int enter_softirq(struct tables *tables, const struct tables_sample *sample)
@@ -109,26 +150,25 @@ static int enter_irq(struct tables *tables, const struct tables_sample *sample)
 
 static int exit_softirq(struct tables *tables, const struct tables_sample *sample)
 {
-	struct perch_pair run;
-	int rc = end_run(tables, sample, SOFTIRQ, &run);
-
-	return rc < 0 ? rc : 0;
+	return end_interrupt(tables, sample, SOFTIRQ);
 }
 
 static int exit_irq(struct tables *tables, const struct tables_sample *sample)
 {
-	struct perch_pair run;
-	int rc = end_run(tables, sample, IRQ, &run);
-
-	return rc < 0 ? rc : 0;
+	return end_interrupt(tables, sample, IRQ);
 }
+
+#define SOFTIRQ_ENTRY "irq:softirq_entry"
+#define SOFTIRQ_EXIT  "irq:softirq_exit"
+#define IRQ_ENTRY     "irq:irq_handler_entry"
+#define IRQ_EXIT      "irq:irq_handler_exit"
 
 static const struct tables_event events[] = {
 	{ "sched:sched_switch", { "prev_pid", "next_pid", "next_comm" }, take_switch },
-	{ "irq:softirq_entry", { "vec" }, enter_softirq, .optional = true },
-	{ "irq:softirq_exit", { "vec" }, exit_softirq, .optional = true },
-	{ "irq:irq_handler_entry", { "irq" }, enter_irq, .optional = true },
-	{ "irq:irq_handler_exit", { "irq" }, exit_irq, .optional = true },
+	{ SOFTIRQ_ENTRY, { "vec" }, enter_softirq, .optional = true },
+	{ SOFTIRQ_EXIT, { "vec" }, exit_softirq, .optional = true },
+	{ IRQ_ENTRY, { "irq" }, enter_irq, .optional = true },
+	{ IRQ_EXIT, { "irq" }, exit_irq, .optional = true },
 	{ 0 },
 };
 
@@ -173,6 +213,16 @@ static uint64_t irq_share(const struct tables *tables, const struct tables_row *
 	return share(row->number[IRQ], time_of_cpu(row));
 }
 
+static bool has_softirqs(const struct tables *tables)
+{
+	return tables_has_event(tables, SOFTIRQ_ENTRY) && tables_has_event(tables, SOFTIRQ_EXIT);
+}
+
+static bool has_irqs(const struct tables *tables)
+{
+	return tables_has_event(tables, IRQ_ENTRY) && tables_has_event(tables, IRQ_EXIT);
+}
+
 static uint64_t whole_time(const struct tables *tables, const struct tables_row *row)
 {
 	(void)tables;
@@ -195,8 +245,10 @@ static const struct tables_column cpu_columns[] = {
 	{ "cpu", "Cpu", TABLES_COUNT, true, TABLES_AT(key[0]) },
 	{ "time", "Time", TABLES_NS, .number = whole_time },
 	{ "busy", "busy", TABLES_PERCENT, .number = busy_share },
-	{ "irq", "irq", TABLES_PERCENT, .number = irq_share },
-	{ "softirq", "softirq", TABLES_PERCENT, .number = softirq_share },
+	{ "irq", "irq", TABLES_PERCENT, .number = irq_share, .is_known = has_irqs },
+	{ "softirq", "softirq", TABLES_PERCENT, .number = softirq_share, .is_known = has_softirqs },
+	{ "uncertain", "uncertain", TABLES_COUNT, TABLES_AT(uncertain) },
+	{ "uncertain_ns", "uncertain time", TABLES_NS, TABLES_AT(uncertain_ns) },
 	{ 0 },
 };
 
@@ -208,6 +260,8 @@ static const struct tables_view views[NR_TABLES] = {
 void kwork_choose_top(struct tables *tables)
 {
 	tables->events = events;
+	tables->recorder = "kwork -k irq,softirq,sched";
+	tables->lacking = "the times of threads have those of interrupts or softirqs in them";
 	tables->nr_tables = NR_TABLES;
 	for (unsigned i = 0; i < NR_TABLES; i++)
 		tables->table[i].view = &views[i];

@@ -73,10 +73,23 @@ static int make_pairs(struct tables *tables)
 	return 0;
 }
 
+static void note_lacking_events(const struct tables *tables)
+{
+	char list[200] = "";
+
+	for (const struct tables_event *event = tables->events; event->name; event++)
+		if (event->optional && !tables_has_event(tables, event->name))
+			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+				 *list ? ", " : "", event->name);
+	if (*list)
+		cli_note(tables->input.command, "%s has no %s: %s", tables->input.path, list,
+			 tables->lacking);
+}
+
 static void print_notes(struct tables *tables)
 {
 	const char *command = tables->input.command;
-	uint64_t open = 0, without_begin = 0, uncertain = 0, left_out = 0;
+	uint64_t open = 0, without_begin = 0, uncertain = tables->missing_ends, left_out = 0;
 
 	if (tables->quiet)
 		return;
@@ -91,6 +104,8 @@ static void print_notes(struct tables *tables)
 	}
 	cli_filter_print_notes(&tables->filter, &tables->input);
 	cli_input_print_notes(&tables->input);
+	if (tables->lacking)
+		note_lacking_events(tables);
 	if (uncertain && tables->command->uncertain)
 		cli_note(command, "%" PRIu64 " %s", uncertain, tables->command->uncertain);
 	else if (uncertain)

@@ -102,6 +102,8 @@ struct tables_column {
 	uint64_t (*number)(const struct tables *tables, const struct tables_row *row);
 	void (*text)(const struct tables *tables, const struct tables_row *row,
 		     char text[TABLES_CELL]);
+	/* false: the file lacks the events, and the column is left out; NULL: it never is */
+	bool (*is_known)(const struct tables *tables);
 };
 
 /* A member of struct tables_row as a column. */
@@ -176,6 +178,8 @@ struct tables {
 
 	const struct tables_command *command;
 	const struct tables_event *events;
+	const char *recorder; /* the command that has "record"; NULL: its name */
+	const char *lacking;  /* what a note says of optional events that the file lacks, or NULL */
 	struct tables_table table[TABLES_MOST];
 	size_t nr_tables;
 	struct perch_pairs *pairs[TABLES_PAIRS];
@@ -186,7 +190,8 @@ struct tables {
 	uint64_t *cpu_time; /* of the last record of each CPU */
 	size_t nr_cpus;
 	uint64_t losses, samples;
-	bool counting; /* not only losses are looked for */
+	uint64_t missing_ends; /* intervals that are uncertain although no loss was recorded */
+	bool counting;	       /* not only losses are looked for */
 	struct tables_variables variables;
 	struct cli_own_recording recording; /* of a command line without record and -i */
 };
@@ -202,6 +207,8 @@ int tables_run(struct tables *tables, const struct tables_command *command, int 
 
 /* Reads the file. Returns 0 or the exit status. */
 int tables_read(struct tables *tables);
+/* True if the file has this event of the command. */
+bool tables_has_event(const struct tables *tables, const char *name);
 /* Copies a text of a sample, or "" if there is none. */
 void tables_text_of(const struct tables_sample *sample, unsigned field, char *text, size_t size);
 

@@ -114,7 +114,12 @@ static int refuse_column(const struct tables *tables, const struct tables_view *
 			       (int)length, name, list);
 }
 
-/* Finds the columns of a list. Returns 0 or CLI_EXIT_USAGE. */
+static bool is_known(const struct tables *tables, const struct tables_column *column)
+{
+	return !column->is_known || column->is_known(tables);
+}
+
+/* Finds the columns of a list that the file has. Returns 0 or CLI_EXIT_USAGE. */
 static int find_columns(const struct tables *tables, const struct tables_view *view,
 			const char *names, struct columns *columns)
 {
@@ -125,7 +130,7 @@ static int find_columns(const struct tables *tables, const struct tables_view *v
 
 		if (!column)
 			return refuse_column(tables, view, names, length);
-		if (columns->nr < MOST_COLUMNS)
+		if (columns->nr < MOST_COLUMNS && is_known(tables, column))
 			columns->column[columns->nr++] = column;
 		names += length;
 		names += *names == ',';
@@ -334,7 +339,8 @@ static void put_json_row(struct perch__json_writer *json, const struct tables *t
 	if (view->name)
 		perch__json_put_text(json, "table", view->name);
 	for (const struct tables_column *column = view->columns; column->name; column++)
-		put_json_cell(json, tables, row, column);
+		if (is_known(tables, column))
+			put_json_cell(json, tables, row, column);
 	if (row->nr_chain) {
 		perch__json_put_array(json, "chain");
 		for (uint32_t i = 0; i < row->nr_chain; i++) {

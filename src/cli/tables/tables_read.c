@@ -44,6 +44,14 @@ static const struct tables_event *find_event(const struct tables *tables, const 
 	return NULL;
 }
 
+bool tables_has_event(const struct tables *tables, const char *name)
+{
+	for (size_t i = 0; i < tables->nr_formats; i++)
+		if (tables->format[i].event && !strcmp(tables->format[i].event->name, name))
+			return true;
+	return false;
+}
+
 /* Finds the events of the file. Returns 0 or the exit status. */
 static int find_formats(struct tables *tables)
 {
@@ -76,7 +84,7 @@ static int find_formats(struct tables *tables)
 	perch_error_set(&err, ENOENT, PERCH_ERROR_FILE, "%s has no event %s", tables->input.path,
 			tables->events->name);
 	perch_error_remedy(&err, "'perch %s record PROGRAM' records what is needed",
-			   tables->input.command);
+			   tables->recorder ? tables->recorder : tables->input.command);
 	return cli_error(tables->input.command, &err);
 }
 
@@ -171,7 +179,7 @@ static int read_again(struct tables *tables)
 			perch_pairs_restart(tables->pairs[i]);
 	if (tables->command->restart)
 		tables->command->restart(tables);
-	tables->samples = 0;
+	tables->samples = tables->missing_ends = 0;
 	cli_filter_close(&tables->filter);
 	if (perch_session_rewind(tables->input.session, &err))
 		return cli_error(tables->input.command, &err);
