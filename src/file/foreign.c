@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Recognizes files of other tools by their first bytes, to name what reads them. */
+/* Recognizes files of other tools by their first bytes, and parts of directories by their names, to
+ * name what reads them. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include "internal.h"
 
 #define BYTES(text) text, sizeof(text) - 1
@@ -55,8 +61,38 @@ static bool is_perf_map(const uint8_t *bytes, size_t size)
 	return take_hex(&at, end) && take_hex(&at, end) && at<end && * at> ' ';
 }
 
+int perch__refuse_part(const struct perch_reader *reader, struct perch_error *err)
+{
+	const char *slash = reader->path ? strrchr(reader->path, '/') : NULL;
+
+	perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
+			"is only a part of a recording, which is a directory");
+	if (reader->path)
+		perch_error_remedy(err, "Give the directory: %.*s",
+				   slash ? (int)(slash - reader->path) + (slash == reader->path)
+					 : 1,
+				   slash ? reader->path : ".");
+	return -EBADMSG;
+}
+
+/* True for data.N beside data. */
+static bool is_part(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : path;
+	char header[PATH_MAX];
+
+	if (!path || strncmp(name, "data.", 5) != 0 || !name[5] ||
+	    name[5 + strspn(name + 5, "0123456789")])
+		return false;
+	return snprintf(header, sizeof(header), "%.*sdata", (int)(name - path), path) <
+		       (int)sizeof(header) &&
+	       !access(header, F_OK);
+}
+
 int perch__refuse_foreign(const struct perch_reader *reader, struct perch_error *err)
 {
+	if (is_part(reader->path))
+		return perch__refuse_part(reader, err);
 	for (size_t i = 0; i < PERCH__NR(formats); i++) {
 		const struct format *format = &formats[i];
 

@@ -336,6 +336,8 @@ int perch__spool(int fd, struct perch_error *err);
 
 /* foreign.c: refuses a file that is not one of perf.data, and names what it is. */
 int perch__refuse_foreign(const struct perch_reader *reader, struct perch_error *err);
+/* Refuses a file of a directory of files: it names the directory. */
+int perch__refuse_part(const struct perch_reader *reader, struct perch_error *err);
 
 /* header.c: reads the header. Then, unless reader->pipe is set, attrs and the range of records. */
 int perch__read_header(struct perch_reader *reader, struct perch_error *err);

@@ -38,14 +38,16 @@ static int make_decoder(struct perch_reader *reader, struct perch_error *err)
 }
 
 /* perf's versions of the directory format: in version 0 all records are in "data", in version 1 the
- * records of the rings are in data.N. */
+ * records of the rings are in data.N: "data" alone has no samples. */
 static int check_directory(struct perch_reader *reader, struct perch_error *err)
 {
 	struct perch__view view = reader->feature[PERCH_FEATURE_DIR_FORMAT];
 	uint64_t version = 1;
 
-	if (!reader->directory || !view.at || !perch__take_u64(&view, &version))
+	if (!view.at || !perch__take_u64(&view, &version))
 		return 0;
+	if (!reader->directory)
+		return version == 1 ? perch__refuse_part(reader, err) : 0;
 	if (version > 1)
 		return perch_error_set(
 			err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,

@@ -50,6 +50,30 @@ def check_foreign():
             check(status == 1 and what in err and remedy in err, command + ": " + what, err)
 
 
+def check_parts():
+    """A file in a directory of --threads."""
+    status, _, err = run("record", "-q", "--threads", "-e", "cpu-clock:u", "-o", "parts", "--", "sh", "-c", "exit")
+    if status:
+        print("ok - parts of a directory # skip", err.strip())
+        return
+    parts = sorted(os.listdir("parts"))
+    check("data" in parts and "data.0" in parts, "a directory of files", parts)
+    for part in (part for part in parts if os.path.getsize(f"parts/{part}")):
+        status, _, err = run("report", "-i", f"parts/{part}")
+        check(status == 1 and "part of a recording" in err and err.rstrip().endswith("Give the directory: parts."), f"parts/{part}", err)
+    os.rename("parts/data", "parts/other")
+    _, _, err = run("report", "-i", "parts/data.0")
+    check("it does not start with PERFILE2" in err, "a name alone is no part", err)
+
+
+def check_missing():
+    """Commands that record name themselves."""
+    for words, hint in ((["report"], "perch record"), (["lock", "contention"], "perch lock record"), (["sched", "latency"], "perch sched record"),
+                        (["kwork", "report"], "perch kwork record"), (["trace"], "perch trace record"), (["c2c", "report"], "perch c2c record")):
+        status, _, err = run(*words, "-i", "missing")
+        check(status == 1 and f"Record one first: {hint} PROGRAM" in err, " ".join(words) + " without a file", err)
+
+
 def counts(text):
     """(count, event) of each line; the time too if there is one."""
     lines = (re.match(r" +(?:([\d.]+) +)?([\d.]+|<not counted>) +(?:msec )? *([a-z]\S*)", line) for line in text.splitlines())
@@ -82,6 +106,8 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
         check_foreign()
+        check_parts()
+        check_missing()
         check_counts()
         os.chdir("/")
     return cases.failed

@@ -93,6 +93,7 @@ int perch_cmd_trace(int argc, char **argv)
 	if (!calls)
 		return cli_no_memory(CALLS_COMMAND);
 	calls->record.command = calls->input.command = CALLS_COMMAND;
+	calls->input.records = true;
 	calls->record.argc = argc;
 	calls->record.argv = argv;
 	if (!uname(&here)) {

@@ -233,6 +233,22 @@ static int choose_threads(const struct waits *waits, struct perch_targets *targe
 						     record->events.machine, targets);
 }
 
+/* Prints how many calls this user may not read. */
+static void print_hidden(const struct waits *waits)
+{
+	uint64_t effective = 0;
+
+	if (!waits->hidden)
+		return;
+	perch_machine_capabilities(waits->calls->record.events.machine, &effective, NULL);
+	cli_note(CALLS_COMMAND, "the calls of %" PRIu64 " threads are hidden: %s", waits->hidden,
+		 effective >> PERCH_CAP_SYS_PTRACE & 1
+			 ? "a security module or another user namespace may refuse "
+			   "/proc/TID/syscall"
+			 : "/proc/TID/syscall is for root, and for the own processes of a user "
+			   "(with the Yama module: if kernel.yama.ptrace_scope is 0)");
+}
+
 int calls_waits_run(struct calls *calls)
 {
 	struct waits waits = {
@@ -255,12 +271,7 @@ int calls_waits_run(struct calls *calls)
 		return cli_no_memory(CALLS_COMMAND);
 	if (!status)
 		status = calls_close_output(calls);
-	if (waits.hidden)
-		cli_note(CALLS_COMMAND,
-			 "the calls of %" PRIu64
-			 " threads are hidden: /proc/TID/syscall is for root, and for the "
-			 "own processes of a user if kernel.yama.ptrace_scope is 0",
-			 waits.hidden);
+	print_hidden(&waits);
 	if (!status && !waits.shown)
 		cli_note(CALLS_COMMAND, "no thread is shown");
 	return status;

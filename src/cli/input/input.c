@@ -119,7 +119,9 @@ int cli_input_open(struct cli_input *input)
 	if (rc == -EPERM)
 		perch_error_remedy(&err, "Use -f to read it anyway");
 	else if (rc == -ENOENT && err.kind == PERCH_ERROR_FILE)
-		perch_error_remedy(&err, "Record one first: perch record PROGRAM");
+		perch_error_remedy(&err, "Record one first: perch %.*s%srecord PROGRAM",
+				   input->records ? (int)strcspn(input->command, " ") : 0,
+				   input->command, input->records ? " " : "");
 	else if (err.kind == PERCH_ERROR_TRUNCATED && !strcmp(path, "-"))
 		perch_error_remedy(&err, "Use -i FILE to read a file instead of standard input");
 	return cli_error(input->command, &err);

@@ -15,6 +15,7 @@ struct cli_start {
 struct cli_input {
 	const char *command; /* for messages */
 	const char *path;    /* of -i; NULL: standard input if it is a pipe, else perf.data */
+	bool records;	     /* 'perch COMMAND record' makes its files */
 	bool force;	     /* of -f */
 	bool no_debuginfod;
 	bool wakers;	 /* of --wakers */

@@ -106,7 +106,10 @@ int perch_cmd_c2c(int argc, char **argv)
 {
 	static const char *const own[] = { "-d", "-W", "--sample-cpu", "--phys-data", NULL };
 	const struct mem_events events = { 0 };
-	struct c2c c2c = { .input.command = COMMAND, .display = displays[0].name, .line_size = 64 };
+	struct c2c c2c = { .input.command = COMMAND,
+			   .input.records = true,
+			   .display = displays[0].name,
+			   .line_size = 64 };
 	int first = cli_options_parse(&cli_c2c_usage, &c2c, argc, argv);
 
 	if (first < argc && !strcmp(argv[first], "record"))

@@ -63,7 +63,7 @@ static const struct subcommand {
 
 int perch_cmd_sched(int argc, char **argv)
 {
-	struct cli_input input = { .command = SCHED_COMMAND };
+	struct cli_input input = { .command = SCHED_COMMAND, .records = true };
 	int first = cli_options_parse(&cli_sched_usage, &input, argc, argv);
 
 	if (first == argc)

@@ -215,6 +215,7 @@ int tables_run(struct tables *tables, const struct tables_command *command, int 
 
 	tables->command = command;
 	tables->input.command = command->usage->name;
+	tables->input.records = true;
 	next = cli_options_parse(command->usage, tables, argc, argv);
 	word = next < argc ? argv[next] : NULL;
 	if (word && strlen(word) > 2 && !strncmp("record", word, strlen(word)))
