@@ -132,8 +132,11 @@ struct perch_probe_site {
 	uint64_t offset; /**< of its instruction in the file */
 	/** The arguments as in struct perch_event, or NULL; free(3) frees them. */
 	char *arguments;
-	char *unread;	      /**< the others, as in struct perch_event; free(3) frees them */
-	uint64_t reserved[2]; /**< for members of later versions */
+	char *unread; /**< the others, as in struct perch_event; free(3) frees them */
+	/** A copy of a function that is inlined where it is called, or a clone beside such copies:
+	 * a return probe there would change a variable of the function around it. */
+	bool inlined;
+	uint64_t reserved[1]; /**< for members of later versions */
 };
 /** Finds the sites of a probe: at most `most`. Returns their number, or a negative errno. */
 typedef int perch_probe_finder(const struct perch_probe_request *request,

@@ -47,4 +47,49 @@ static inline bool perch__same_name(const char *text, const char *name)
 	return after && !after[strspn(after, " ")];
 }
 
+/* Returns what follows the parenthesis that closes the first one of the text; NULL if none does. */
+static inline const char *perch__after_parentheses(const char *text)
+{
+	size_t depth = 0;
+
+	for (; *text; text++) {
+		depth += *text == '(';
+		if (*text == ')' && !--depth)
+			return text + 1;
+	}
+	return NULL;
+}
+
+/* True for the qualifiers of a method: nothing else follows the parameters of a function. A copy
+ * that the compiler split off is none: "f(int) [clone .cold]". */
+static inline bool perch__are_qualifiers(const char *text)
+{
+	static const char *const words[] = { " const", " volatile", " &&", " &" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strncmp(text, words[i], strlen(words[i])))
+			return perch__are_qualifiers(text + strlen(words[i]));
+	return !*text;
+}
+
+/* True if the demangled text is the name, or has parameters in addition. */
+static inline bool perch__is_function_name(const char *text, const char *name)
+{
+	const char *after = perch__after_name(text, name);
+
+	if (!after || !*after)
+		return after;
+	after = *after == '(' ? perch__after_parentheses(after) : NULL;
+	return after && perch__are_qualifiers(after);
+}
+
+/* True for a part of a function that the compiler moved away, "f.cold" or "f(int) [clone .cold]".
+ * It is jumped to: no return address is on top of the stack. */
+static inline bool perch__is_moved_part(const char *name)
+{
+	const char *part = strstr(name, ".cold");
+
+	return part && !perch__is_word(part[sizeof(".cold") - 1]);
+}
+
 #endif

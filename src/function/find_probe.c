@@ -17,35 +17,55 @@ struct name_search {
 	const char *name;
 	struct perch_probe_site *site;
 	size_t nr, most; /* nr may be more */
+	bool clones;	 /* functions are clones of that of the name */
 };
 
-/* A demangled name may have parameters in addition. */
-static bool is_name(const char *demangled, const char *name)
+/*
+ * Returns 1 for a clone that is called in place of the function, as "f.constprop.0", 0 for others,
+ * or -ENOMEM. "f.part.0" is the end of a function of which the rest is inlined.
+ */
+static int is_clone(const struct perch_symbol *symbol, const char *demangled, const char *name)
 {
-	const char *after = perch__after_name(demangled, name);
+	const char *suffix = strchr(symbol->name, '.'), *end = strstr(demangled, " [clone ");
+	char *original;
+	int is;
 
-	return after && (!*after || *after == '(');
+	if (!suffix || perch__is_moved_part(suffix) || strstr(suffix, ".part."))
+		return 0;
+	original = end ? strndup(demangled, (size_t)(end - demangled))
+		       : strndup(symbol->name, (size_t)(suffix - symbol->name));
+	is = original ? perch__is_function_name(original, name) : -ENOMEM;
+	free(original);
+	return is;
 }
 
-static void add_site(struct name_search *search, uint64_t offset)
+static void add_site(struct name_search *search, uint64_t offset, bool inlined)
 {
 	for (size_t i = 0; i < search->nr && i < search->most; i++)
 		if (search->site[i].offset == offset)
 			return;
 	if (search->nr < search->most)
-		search->site[search->nr] = (struct perch_probe_site){ .offset = offset };
+		search->site[search->nr] =
+			(struct perch_probe_site){ .offset = offset, .inlined = inlined };
 	search->nr++;
 }
 
 static int visit_symbol(void *context, const struct perch_symbol *symbol)
 {
 	struct name_search *search = context;
+	const char *demangled = *symbol->name == '_' ? perch_symbols_name(search->symbols, symbol)
+						     : symbol->name;
 
-	if (!strcmp(symbol->name, search->name) ||
-	    (*symbol->name == '_' &&
-	     is_name(perch_symbols_name(search->symbols, symbol), search->name)))
-		add_site(search, symbol->start);
-	return 0;
+	int found;
+
+	if (search->clones)
+		found = is_clone(symbol, demangled, search->name);
+	else
+		found = !strcmp(symbol->name, search->name) ||
+			perch__is_function_name(demangled, search->name);
+	if (found > 0)
+		add_site(search, symbol->start, search->clones);
+	return found < 0 ? found : 0;
 }
 
 static int visit_inlined(void *context, const char *name, uint64_t offset)
@@ -53,29 +73,33 @@ static int visit_inlined(void *context, const char *name, uint64_t offset)
 	struct name_search *search = context;
 	char *demangled = *name == '_' ? perch_demangle(name) : NULL;
 
-	if (!strcmp(name, search->name) || (demangled && is_name(demangled, search->name)))
-		add_site(search, offset);
+	if (!strcmp(name, search->name) ||
+	    (demangled && perch__is_function_name(demangled, search->name)))
+		add_site(search, offset, true);
 	free(demangled);
 	return 0;
 }
 
-/* One function, or where it is inlined. Returns the number of sites. */
+/* One function; or where it is inlined, and its clones. Returns the number of sites. */
 static int find_function(struct perch_symbols *symbols, const struct perch_dso *dso,
 			 const char *name, struct perch_probe_site *site, size_t most,
 			 struct perch_error *err)
 {
-	struct name_search search = { symbols, name, site, 0, most };
+	struct name_search search = { symbols, name, site, 0, most, false };
 	int rc = perch_symbols_list(symbols, dso, visit_symbol, &search, err);
 
-	if (rc)
-		return rc;
-	if (search.nr > 1)
+	if (!rc && search.nr > 1)
 		return perch_error_set(err, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
 				       "'%s' has several functions '%s'", dso->path, name);
-	/* -ENOENT: there is no debug information */
-	if (!search.nr &&
-	    perch_symbols_inlined(symbols, dso, visit_inlined, &search, NULL) == -ENOMEM)
-		return PERCH__NO_MEMORY(err, "for the inlined calls of a function");
+	if (rc || search.nr)
+		return rc ? rc : 1;
+	rc = perch_symbols_inlined(symbols, dso, visit_inlined, &search, err);
+	if (rc && rc != -ENOENT) /* there is no debug information */
+		return rc;
+	search.clones = true;
+	rc = search.nr ? perch_symbols_list(symbols, dso, visit_symbol, &search, err) : 0;
+	if (rc)
+		return rc == -ENOMEM ? PERCH__NO_MEMORY(err, "for names of functions") : rc;
 	if (search.nr > most)
 		return perch_error_set(err, E2BIG, PERCH_ERROR_USAGE,
 				       "'%s' is inlined at %zu places; a probe may have %zu", name,
@@ -180,6 +204,12 @@ static int find_line(struct perch_symbols *symbols, const struct perch_dso *dso,
 	}
 	for (size_t i = 0; i < sites.nr && !rc; i++)
 		site[i] = (struct perch_probe_site){ .offset = sites.site[i].offset };
+	for (size_t i = 0; i < sites.nr && !rc && request->returns; i++)
+		if (sites.site[i].offset != sites.site[i].function)
+			rc = perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
+					     "no function begins at line %u of '%s': it has no "
+					     "return",
+					     request->line, request->source);
 	free(sites.site);
 	return rc ? rc : (int)sites.nr;
 }

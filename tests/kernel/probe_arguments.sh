@@ -173,6 +173,98 @@ if gcc -O1 -g -o inlined inlined.c 2> err; then
 	gcc -O1 -g -gsplit-dwarf -o split inlined.c 2> err && "$perch" record -c 1 -o f.data -e 'uprobe:./split:add_to' -- ./split 50 > out 2>&1
 	[ "$("$perch" script -F event -i f.data 2>> out | wc -l)" = 4 ]
 	report $? "by debug information in a .dwo file"
+	measured=$program
+	# it has no symbol: only the debug file says that it is inlined, at one place
+	cat > single.c << 'END'
+static void leaf(volatile long *p, int x)
+{
+	for (int i = 0; i < 40; i++)
+		p[i] = p[i] * 3 + x;
+}
+__attribute__((noipa)) long around(int x);
+__attribute__((noipa)) long around(int x)
+{
+	volatile long list[40];
+	for (int i = 0; i < 40; i++)
+		list[i] = i;
+	leaf(list, x);
+	return list[39];
+}
+int main(void) { return (around(1) + around(2) + around(3)) % 2; }
+END
+	gcc -O2 -g -o single single.c && objcopy --only-keep-debug single single.debug && objcopy --strip-all --add-gnu-debuglink=single.debug single bare
+	program=./bare
+	refuses "a stripped file: an inlined call has no return" uretprobe:./bare:leaf "is inlined where it is called"
+	refuses "a stripped file: an inlined call has no offsets" uprobe:./bare:leaf+4 "is inlined where it is called"
+	refuses "a line in a function has no return" uretprobe:./bare:single.c:13 "no function begins at line 13"
+	program=./single
+	refuses "an offset in a function has no return" "uretprobe:./single:$(printf '%#x' $((0x$(nm single | sed -n 's/ T around$//p') + 1)))" "is inside of 'around'"
+	"$perch" stat -e uprobe:./bare:leaf,uretprobe:./bare:around -- ./bare > out 2>&1
+	[ "$(grep -c ' 3  *ur*e*t*probe' out)" = 2 ]
+	report $? "a stripped file: calls of an inlined function, and returns of the one around it"
+	# ---- parts, clones and copies beside each other ----
+	cat > parts.c << 'END'
+volatile long s;
+__attribute__((noipa, cold)) void fail(int x);
+__attribute__((noipa, cold)) void fail(int x) { s += x; }
+__attribute__((noipa)) long outer(int x);
+__attribute__((noipa)) long outer(int x)
+{
+	if (__builtin_expect(x > 38, 0)) { fail(x); s = x * 3; fail(x + 1); }
+	return s;
+}
+static long f(long a, long mode)
+{
+	long r = a;
+	for (long i = 0; i < a % 50 + 5; i++) {
+		if (mode == 3) r = r * 31 + i; else if (mode == 2) r ^= s + i; else r -= s * i;
+		s += r;
+		if (r % 7 == 3) outer(1);
+		if (r % 11 == 3) s ^= r << 3;
+		if (r % 13 == 1) outer(2);
+	}
+	return r;
+}
+__attribute__((noinline)) long b(long x) { return f(x, 3) + 1; }
+__attribute__((noinline)) long c(long x) { return f(x + 2, 3) + 2; }
+__attribute__((noinline, flatten)) long d(long x) { return f(x + 3, 3) * 2; }
+int main(int n, char **v)
+{
+	long t = (long)v & 1;
+	for (int i = 0; i < 40; i++)
+		t += outer(i);
+	for (int i = 0; i < 10; i++)
+		t += b(n + i) + c(n + i) + d(n + i);
+	return t == 12345;
+}
+END
+	gcc -O2 -g -w -o parts parts.c
+	program=./parts
+	if nm parts | grep -q ' outer\.cold$'; then
+		refuses "a part that is jumped to has no return" uretprobe:./parts:outer.cold "jumped to"
+		"$perch" stat -e 'uretprobe:./parts:out*' -- ./parts > out 2>&1
+		grep -q 'uretprobe:./parts:outer ' out && ! grep -q 'cold' out
+		report $? "a glob of returns leaves out parts that are jumped to"
+	else
+		skip "a part that is jumped to has no return" "gcc here makes none"
+	fi
+	if nm parts | grep -q ' f\.[a-z]*\.0$' && ! nm parts | grep -q ' f\.part'; then
+		"$perch" stat -e uprobe:./parts:f -- ./parts > out 2>&1
+		grep -q ' 30  *uprobe:./parts:f ' out
+		report $? "calls of clones and of inlined copies add up"
+	else
+		skip "calls of clones and of inlined copies add up" "gcc here makes no clone"
+	fi
+	{
+		echo 'static inline __attribute__((always_inline)) void tiny(int x) { static volatile int y; y = x; }'
+		echo 'int main(int n, char **v) {'
+		for ((i = 0; i < 300; i++)); do echo "tiny(n + $i);"; done
+		echo 'return !v; }'
+	} > many.c
+	gcc -O1 -g -o many many.c
+	program=./many
+	refuses "a function that is inlined too often" uprobe:./many:tiny "inlined at 300 places"
+	program=$measured
 	refuses "no such function, inlined or not" 'uprobe:./inlined:add_ti' "no function 'add_ti'"
 else
 	skip "inlined functions" "no gcc here that builds one: $(head -n 1 err)"

@@ -292,6 +292,8 @@ static const struct bad_event bad_events[] = {
 	{ "uprobe:/opt/empty:main", -EBADMSG, 7, "not an ELF file", NULL },
 	{ "uprobe:toool:main", -ENOENT, 7, "in PATH", "path" },
 	{ "uretprobe:/opt/whole:main+4", -EINVAL, 26, "first instruction", "offset" },
+	{ "uretprobe:/opt/whole:0x1168", -EINVAL, 21, "0x1168 is inside of", NULL },
+	{ "uretprobe:/opt/whole:_ZN2ns5wholeEi.isra.0.cold", -EINVAL, 21, "jumped to", NULL },
 	{ "usdt:", -EINVAL, 5, "as in usdt:./server:shop:sold", NULL },
 	{ "usdt:/opt/whole", -EINVAL, 15, "as in usdt:./server:shop:sold", NULL },
 	{ "usdt:/opt/whole:shop", -EINVAL, 20, "expected ':' and a name", NULL },

@@ -29,29 +29,6 @@ struct demangled_search {
 	size_t nr;
 };
 
-/* True for the qualifiers of a method: nothing else follows the parameters of a function. A copy
- * that the compiler split off is none: "f(int) [clone .cold]". */
-static bool are_qualifiers(const char *text)
-{
-	static const char *const words[] = { " const", " volatile", " &&", " &" };
-
-	for (size_t i = 0; i < PERCH__NR(words); i++)
-		if (!strncmp(text, words[i], strlen(words[i])))
-			return are_qualifiers(text + strlen(words[i]));
-	return !*text;
-}
-
-/* True if the demangled text is the name, or has parameters in addition. */
-static bool has_name(const char *text, const char *name)
-{
-	const char *after = perch__after_name(text, name);
-
-	if (!after || !*after)
-		return after;
-	after = *after == '(' ? perch__after_parentheses(after) : NULL;
-	return after && are_qualifiers(after);
-}
-
 static void add_function(struct demangled_search *search, const char *text, const char *mangled,
 			 const struct perch__elf_function *function)
 {
@@ -113,11 +90,11 @@ static int visit_mangled(void *context, const char *name,
 		return -EFBIG;
 	text = demangle_name(search->machine, name);
 	clone = text ? strstr(text, " [clone ") : NULL;
-	if (text && has_name(text, search->name)) {
+	if (text && perch__is_function_name(text, search->name)) {
 		add_function(search, text, name, function);
 	} else if (clone) {
 		*clone = '\0';
-		if (has_name(text, search->name))
+		if (perch__is_function_name(text, search->name))
 			add_clone(search, name);
 	}
 	free(text);
@@ -194,7 +171,7 @@ static char *parameters_of(char *text)
 	for (char *at = text; (at = strchr(at, '(')); at++) {
 		const char *after = perch__after_parentheses(at);
 
-		if (after && are_qualifiers(after))
+		if (after && perch__are_qualifiers(after))
 			return at;
 	}
 	return text + strlen(text);

@@ -55,19 +55,6 @@ int perch__elf_visit_functions(const struct perch__elf *elf, perch__visit_functi
 void perch__elf_suggest_functions(const struct perch__elf *elf,
 				  struct perch__suggestions *suggestions);
 
-/* Returns what follows the parenthesis that closes the first one of the text; NULL if none does. */
-static inline const char *perch__after_parentheses(const char *text)
-{
-	size_t depth = 0;
-
-	for (; *text; text++) {
-		depth += *text == '(';
-		if (*text == ')' && !--depth)
-			return text + 1;
-	}
-	return NULL;
-}
-
 #define PERCH__NAMES_MAX 256 /* bytes of a list of names */
 
 /* Finds the address of a variable. Returns false if there is none, or if several have the name. */

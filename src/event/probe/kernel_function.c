@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/function_name.h"
 #include "probe.h"
 
 #define TEXT_MAX ((size_t)256 << 20) /* bytes; kernels have 10 MiB, with many modules 20 */
@@ -154,6 +155,11 @@ int perch__check_kernel_function(struct perch__parser *parser,
 				 !function->module[length])))
 			found++;
 	}
+	if (found == 1 && probe->returns && perch__is_moved_part(name))
+		return perch__parse_error(parser, probe->at_symbol, EINVAL, PERCH_ERROR_CONFLICT,
+					  "'%s' is a part of a function that is jumped to: it has "
+					  "no return",
+					  probe->symbol);
 	if (found == 1)
 		return 0;
 	if (!found)

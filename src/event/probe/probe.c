@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "event/config.h"
+#include "base/function_name.h"
 #include "probe.h"
 
 static const struct {

@@ -39,10 +39,12 @@ struct perch__probe_spec {
 
 /* ---- probe_glob.c ---- */
 
-/* Indirect functions do not match. Returns 0; -ENOENT if none matches; -EFBIG; others as
+/* Indirect functions do not match; with returns also no part of a function that is jumped to.
+ * Returns 0; -ENOENT if none matches; -EFBIG; others as
  * perch__elf_visit_functions(). */
 int perch__elf_match_functions(const struct perch__elf *elf, const struct perch_machine *machine,
-			       const char *glob, struct perch__probe_matches *matches);
+			       const char *glob, bool returns,
+			       struct perch__probe_matches *matches);
 void perch__clear_matches(struct perch__probe_matches *matches);
 
 /* Finds the sites of a user or USDT probe and sets probe->path. site has PERCH__USDT_SITES_MAX
@@ -55,6 +57,10 @@ int perch__check_function_offset(struct perch__parser *parser,
 				 const struct perch__probe_spec *probe,
 				 const struct perch__elf *elf,
 				 const struct perch__elf_function *function);
+/* Checks that no function of the file has the site of a return probe behind its beginning, where
+ * the kernel would take a variable for the return address. Returns 0 or -EINVAL. */
+int perch__check_return_site(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			     const struct perch__elf *elf, uint64_t offset);
 /* Checks that an offset in the file is in an executable segment. Returns 0 or -EINVAL. */
 int perch__check_in_code(struct perch__parser *parser, const struct perch__probe_spec *probe,
 			 const struct perch__elf *elf, uint64_t offset);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/function_name.h"
 #include "probe.h"
 
 #define NAMES_MAX (2 << 20) /* names of a file that are compared, to limit the time */
@@ -15,6 +16,7 @@ struct glob_search {
 	const struct perch_machine *machine;
 	struct perch__probe_matches *matches;
 	size_t capacity, compared;
+	bool returns;
 	char glob[2 * PATH_MAX];
 };
 
@@ -66,7 +68,8 @@ static int visit_symbol(void *context, const char *symbol,
 
 	if (++search->compared > NAMES_MAX)
 		return -EFBIG;
-	if (function->indirect || length >= sizeof(name))
+	if (function->indirect || length >= sizeof(name) ||
+	    (search->returns && perch__is_moved_part(symbol)))
 		return 0;
 	memcpy(name, symbol, length);
 	name[length] = '\0';
@@ -111,7 +114,7 @@ static void sort_matches(struct perch__probe_matches *matches)
 }
 
 int perch__elf_match_functions(const struct perch__elf *elf, const struct perch_machine *machine,
-			       const char *glob, struct perch__probe_matches *matches)
+			       const char *glob, bool returns, struct perch__probe_matches *matches)
 {
 	struct glob_search *search = calloc(1, sizeof(*search));
 	int rc;
@@ -121,6 +124,7 @@ int perch__elf_match_functions(const struct perch__elf *elf, const struct perch_
 		return -ENOMEM;
 	search->machine = machine;
 	search->matches = matches;
+	search->returns = returns;
 	translate(glob, search->glob);
 	rc = perch__elf_visit_functions(elf, visit_symbol, search);
 	free(search);

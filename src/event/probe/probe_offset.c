@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/function_name.h"
 #include "probe.h"
 
 /* The function that has an offset in the file. */
@@ -72,6 +73,43 @@ int perch__check_function_offset(struct perch__parser *parser,
 				   "; the function at that place is '%s': use the offset in the "
 				   "file, %#" PRIx64,
 				   function->size, owner.name, owner.offset);
+	return -EINVAL;
+}
+
+struct return_site {
+	uint64_t offset;
+	bool begins;	/* a function begins there */
+	char name[128]; /* of another one that it is in, or "" */
+};
+
+static int visit_return_site(void *context, const char *name,
+			     const struct perch__elf_function *function)
+{
+	struct return_site *site = context;
+
+	if (function->offset == site->offset && !perch__is_moved_part(name))
+		site->begins = true;
+	else if (site->offset >= function->offset &&
+		 site->offset - function->offset < function->size)
+		snprintf(site->name, sizeof(site->name), "%.*s", (int)sizeof(site->name) - 1, name);
+	return 0;
+}
+
+int perch__check_return_site(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			     const struct perch__elf *elf, uint64_t offset)
+{
+	struct return_site site = { .offset = offset };
+
+	perch__elf_visit_functions(elf, visit_return_site, &site);
+	if (site.begins || !site.name[0])
+		return 0;
+	perch__parse_error(parser, probe->at_offset, EINVAL, PERCH_ERROR_CONFLICT,
+			   "a return probe must be at the first instruction of a function, and "
+			   "%#" PRIx64 " is %s '%s'",
+			   offset,
+			   perch__is_moved_part(site.name) ? "in a part that is jumped to:"
+							   : "inside of",
+			   site.name);
 	return -EINVAL;
 }
 

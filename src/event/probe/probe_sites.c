@@ -225,7 +225,8 @@ static int find_match_arguments(struct perch__parser *parser, struct perch__prob
 static int find_matches(struct perch__parser *parser, struct perch__probe_spec *probe,
 			const struct perch__elf *elf)
 {
-	int rc = perch__elf_match_functions(elf, parser->machine, probe->symbol, &probe->matches);
+	int rc = perch__elf_match_functions(elf, parser->machine, probe->symbol, probe->returns,
+					    &probe->matches);
 
 	if (rc)
 		return rc == -ENOENT ? rc : report_tables(parser, probe, rc);
@@ -286,25 +287,31 @@ static int find_by_name(struct perch__parser *parser, const struct perch__probe_
 }
 
 /* Finds a function in the debug information: that of a stripped file, or where its calls are
- * inlined. Returns the number of sites; 0 if it is not there. */
-static size_t find_in_debug_information(struct perch__parser *parser,
-					const struct perch__probe_spec *probe,
-					struct perch_probe_site found[PERCH__USDT_SITES_MAX])
+ * inlined. Returns the number of sites; 0 if it is not there; or an error that it has reported. */
+static int find_in_debug_information(struct perch__parser *parser, struct perch__probe_spec *probe,
+				     struct perch_probe_site found[PERCH__USDT_SITES_MAX])
 {
 	const struct perch_probe_request request = { .path = probe->path,
 						     .function = probe->symbol,
 						     .returns = probe->returns };
-	int nr = perch__is_glob(probe->symbol)
-			 ? 0
-			 : perch_machine_find_probe(parser->machine, &request, found,
-						    PERCH__USDT_SITES_MAX, NULL);
+	int nr;
 
-	return nr > 0 ? (size_t)nr : 0;
+	if (perch__is_glob(probe->symbol))
+		return 0;
+	nr = perch_machine_find_probe(parser->machine, &request, found, PERCH__USDT_SITES_MAX,
+				      parser->err);
+	/* the parameters in parentheses say which one */
+	if (nr == -ENOTUNIQ && join_arguments(probe))
+		nr = perch_machine_find_probe(parser->machine, &request, found,
+					      PERCH__USDT_SITES_MAX, parser->err);
+	if (nr < 0 && parser->err)
+		parser->err->column = (int)probe->at_symbol;
+	return nr == -ENOENT || nr == -ENOSYS ? 0 : nr;
 }
 
 /* The sites of a function that is inlined where it is called. */
 static int use_inlined(struct perch__parser *parser, struct perch__probe_spec *probe,
-		       const struct perch_probe_site *found, size_t nr_found,
+		       const struct perch_probe_site *found, int nr_found,
 		       struct perch__usdt_site *site, size_t *nr)
 {
 	size_t one;
@@ -317,7 +324,7 @@ static int use_inlined(struct perch__parser *parser, struct perch__probe_spec *p
 			"the function '%s' is inlined where it is called: only where it begins can "
 			"be probed",
 			probe->symbol);
-	for (*nr = 0; *nr < nr_found && !rc; *nr += !rc) {
+	for (*nr = 0; *nr < (size_t)nr_found && !rc; *nr += !rc) {
 		site[*nr] = (struct perch__usdt_site){ .offset = found[*nr].offset };
 		if (probe->arguments[0])
 			rc = ask_finder(parser, probe,
@@ -334,8 +341,7 @@ static int find_function_sites(struct perch__parser *parser, struct perch__probe
 	struct perch_probe_site found[PERCH__USDT_SITES_MAX];
 	struct perch__elf_function function;
 	char clones[PERCH__NAMES_MAX] = "";
-	size_t nr_found;
-	int rc = find_by_name(parser, probe, elf, &function, clones);
+	int nr_found, rc = find_by_name(parser, probe, elf, &function, clones);
 
 	if (rc == -ENOENT && split_arguments(probe)) {
 		rc = find_by_name(parser, probe, elf, &function, clones);
@@ -350,7 +356,9 @@ static int find_function_sites(struct perch__parser *parser, struct perch__probe
 			return rc;
 	}
 	nr_found = rc == -ENOENT ? find_in_debug_information(parser, probe, found) : 0;
-	if (nr_found && (nr_found > 1 || !function.stripped))
+	if (nr_found < 0)
+		return nr_found;
+	if (nr_found && (nr_found > 1 || found[0].inlined))
 		return use_inlined(parser, probe, found, nr_found, site, nr);
 	if (nr_found) {
 		function.offset = found[0].offset;
@@ -408,6 +416,8 @@ static int check_sites(struct perch__parser *parser, const struct perch__probe_s
 						  "offset %#llx is beyond the end of '%s'",
 						  (unsigned long long)site[i].offset, probe->path);
 		rc = perch__check_in_code(parser, probe, elf, site[i].offset);
+		if (!rc && probe->returns)
+			rc = perch__check_return_site(parser, probe, elf, site[i].offset);
 		if (rc)
 			return rc;
 		if (site[i].counter >= elf->size || site[i].counter > UINT32_MAX)
