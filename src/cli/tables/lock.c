@@ -189,6 +189,7 @@ static int choose_contention(struct tables *tables)
 	if (lock->max_stack > LOCK_MOST_STACK)
 		lock->max_stack = LOCK_MOST_STACK;
 	tables->events = lock->user ? lock_user_events : lock_kernel_events;
+	tables->twice = lock->user && (lock->by_address || lock->locks);
 	tables->keep_first[0] = true;
 	tables->nr_tables = lock->by_owner ? 2 : 1;
 	tables->table[0].hidden = lock->by_owner;
@@ -257,6 +258,7 @@ int perch_cmd_lock(int argc, char **argv)
 	int status = tables_run(&lock.tables, &command, argc, argv);
 
 	restart_lock(&lock.tables);
+	tables_clear(&lock.variables);
 	free(lock.stack);
 	perch_pairs_free(lock.blocked);
 	return status;

@@ -35,6 +35,7 @@ struct lock {
 	bool by_address, by_thread, by_owner, user;
 	uint64_t max_stack, stack_skip;
 	const char *types, *locks, *functions;
+	struct tables_table variables; /* of programs: their names by address and process */
 	struct lock_stack *stack;
 	size_t nr_stacks, stack_capacity;
 	struct perch__hash_table by_stack;

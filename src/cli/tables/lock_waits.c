@@ -16,11 +16,31 @@
 /* Values of a wait. */
 enum { ROW, WOKEN_BY, WAKER_TID };
 
+/* The call chain of a wait may lack the code that a variable is found by, so a name that another
+ * wait has given is kept, also for the second reading of the file. */
+static bool put_user_variable(struct lock *lock, const struct tables_sample *sample,
+			      uint64_t address, char *text, size_t size)
+{
+	const uint64_t key[TABLES_KEYS] = { address, sample->pid };
+	struct tables_row *known = tables_find(&lock->variables, key);
+
+	if (known && known->name) {
+		snprintf(text, size, "%s", known->name);
+		return true;
+	}
+	if (!tables_user_variable(&lock->tables, sample, address, text, size))
+		return false;
+	known = tables_row(&lock->variables, key);
+	if (known)
+		known->name = perch__strdup(text);
+	return true;
+}
+
 /* Stores the variable that the lock is. Returns false if it is none with a name. */
 static bool put_variable(struct lock *lock, const struct tables_sample *sample, uint64_t address,
 			 char *text, size_t size)
 {
-	return lock->user ? tables_user_variable(&lock->tables, sample, address, text, size)
+	return lock->user ? put_user_variable(lock, sample, address, text, size)
 			  : tables_kernel_variable(&lock->tables, address, text, size);
 }
 

@@ -174,6 +174,7 @@ struct tables {
 	uint64_t entries;
 	bool json, all_cpus, quiet;
 	bool lists; /* intervals are printed as they end: losses are looked for before */
+	bool twice; /* the first reading finds names for the second one */
 	const char *pids, *tids, *cpus, *time;
 
 	const struct tables_command *command;

@@ -193,7 +193,7 @@ int tables_read(struct tables *tables)
 	tables->counting = !tables->lists;
 	if (!status)
 		status = read_records(tables, false);
-	if (status || !(tables->losses || tables->lists))
+	if (status || !(tables->losses || tables->lists || tables->twice))
 		return status;
 	status = read_again(tables);
 	tables->counting = true;
