@@ -255,6 +255,31 @@ END
 	else
 		skip "calls of clones and of inlined copies add up" "gcc here makes no clone"
 	fi
+	cat > seldom.c << 'END'
+volatile int sink;
+__attribute__((noipa, cold)) void fail(int x);
+__attribute__((noipa, cold)) void fail(int x) { sink += x; }
+static inline __attribute__((always_inline)) int once(int x)
+{
+	if (__builtin_expect(x == 77, 0)) { fail(x); sink = x * 3; fail(x + 1); }
+	sink += x;
+	return sink ^ x;
+}
+__attribute__((noipa)) int outer(int x);
+__attribute__((noipa)) int outer(int x)
+{
+	int r = 0;
+	for (int i = 0; i < x; i++)
+		r += once(i + x) * 3;
+	return r;
+}
+int main(void) { return outer(10) == 1; }
+END
+	for version in 4 5; do
+		gcc -O2 -gdwarf-$version -w -o seldom seldom.c && "$perch" stat -e uprobe:./seldom:once -- ./seldom > out 2>&1
+		grep -q ' 10  *uprobe:./seldom:once ' out
+		report $? "a copy whose seldom run part is at a lower address, DWARF $version"
+	done
 	{
 		echo 'static inline __attribute__((always_inline)) void tiny(int x) { static volatile int y; y = x; }'
 		echo 'int main(int n, char **v) {'

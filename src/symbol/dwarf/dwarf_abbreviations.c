@@ -24,6 +24,8 @@ static enum dwarf_attribute attribute_of(uint64_t name)
 		return ATTRIBUTE_SIBLING;
 	case DW_AT_low_pc:
 		return ATTRIBUTE_LOW_PC;
+	case DW_AT_entry_pc:
+		return ATTRIBUTE_ENTRY_PC;
 	case DW_AT_high_pc:
 		return ATTRIBUTE_HIGH_PC;
 	case DW_AT_ranges:

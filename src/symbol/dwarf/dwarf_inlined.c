@@ -4,35 +4,53 @@
 
 #include "dwarf.h"
 
-struct lowest {
-	uint64_t address;
-	bool has;
+struct copy {
+	uint64_t start; /* of its first range: others, with what is seldom run, may be below it */
+	uint64_t entry;
+	bool has_start, has_entry; /* entry is in a range */
 };
 
-static int take_lowest(void *context, uint64_t start, uint64_t end)
+static int take_range(void *context, uint64_t start, uint64_t end)
 {
-	struct lowest *lowest = context;
+	struct copy *copy = context;
 
-	(void)end;
-	if (!lowest->has || start < lowest->address)
-		lowest->address = start;
-	lowest->has = true;
+	if (!copy->has_start)
+		copy->start = start;
+	copy->has_start = true;
+	copy->has_entry |= copy->entry >= start && copy->entry < end;
 	return 0;
+}
+
+/* Finds where the code of a copy begins. Returns false if it has none, or is damaged. */
+static bool find_entry(struct dwarf_unit *unit, const struct dwarf_entry *entry, uint64_t *address)
+{
+	struct copy copy = { 0 };
+	uint64_t offset;
+
+	if (entry->has >> ATTRIBUTE_ENTRY_PC & 1 &&
+	    perch__dwarf_address(unit->dwarf, unit, &entry->value[ATTRIBUTE_ENTRY_PC], &copy.entry))
+		copy.entry = 0;
+	if (perch__dwarf_ranges(unit->dwarf, unit, entry, take_range, &copy) || !copy.has_start)
+		return false;
+	*address = copy.has_entry ? copy.entry : copy.start;
+	if (perch__dwarf_number(entry, ATTRIBUTE_ENTRY_PC, &offset)) /* DWARF 5 */
+		*address = copy.start + offset;
+	return true;
 }
 
 /* entry: of a copy, at the offset `at` of .debug_info */
 static int visit_copy(struct dwarf_unit *unit, const struct dwarf_entry *entry, uint64_t at,
 		      perch_inlined_visit *visit, void *context)
 {
-	struct lowest lowest = { 0 };
 	const uint64_t origin = perch__dwarf_origin(unit, entry);
 	const char *name = NULL;
+	uint64_t address;
 
 	/* a copy that is damaged is left out */
-	if (perch__dwarf_ranges(unit->dwarf, unit, entry, take_lowest, &lowest) || !lowest.has ||
+	if (!find_entry(unit, entry, &address) ||
 	    perch__dwarf_name(unit, origin ? origin : at, &name) || !name)
 		return 0;
-	return visit(context, name, lowest.address);
+	return visit(context, name, address);
 }
 
 static int visit_unit(struct dwarf_unit *unit, perch_inlined_visit *visit, void *context)
