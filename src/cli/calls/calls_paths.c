@@ -37,8 +37,27 @@ static void find_functions(char *text, size_t size)
 		fclose(file);
 }
 
-/* Stores the tracepoints that this process has defined: "perch:p_4026531836_7_0,...". */
-static void list_definitions(struct perch_machine *machine, char *text, size_t size)
+/* True if one of the events is the tracepoint of a directory in tracefs. */
+static bool is_defined(const struct perch_events *events, const char *directory, const char *name)
+{
+	char path[2 * PATH_MAX];
+	unsigned long id = 0;
+	FILE *file;
+	bool is = false;
+
+	snprintf(path, sizeof(path), "%s/%s/id", directory, name);
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%lu", &id) == 1)
+		for (size_t i = 0; i < events->nr; i++)
+			is |= events->event[i].attr.config == id;
+	if (file)
+		fclose(file);
+	return is;
+}
+
+/* Stores the tracepoints of the events: "perch:p_4026531836_7_0,...". */
+static void list_definitions(const struct perch_events *events, struct perch_machine *machine,
+			     char *text, size_t size)
 {
 	char path[PATH_MAX];
 	const struct dirent *entry;
@@ -49,9 +68,7 @@ static void list_definitions(struct perch_machine *machine, char *text, size_t s
 		return;
 	directory = opendir(strcat(path, "/events/perch"));
 	while (directory && used < size && (entry = readdir(directory))) {
-		int pid;
-
-		if (sscanf(entry->d_name, "p_%*u_%d_", &pid) == 1 && pid == getpid())
+		if (is_defined(events, path, entry->d_name))
 			used += (size_t)snprintf(text + used, size - used, "%sperch:%s",
 						 used ? "," : "", entry->d_name);
 	}
@@ -84,6 +101,6 @@ void calls_paths_define(struct perch_probes **probes, struct perch_machine *mach
 	find_functions(text, sizeof(text));
 	if (text[0] && perch_events_add(&list, text, machine, NULL) >= 0 && add_arguments(&list) &&
 	    !perch_probes_define(probes, &list, machine, NULL))
-		list_definitions(machine, events, size);
+		list_definitions(&list, machine, events, size);
 	perch_events_clear(&list);
 }
