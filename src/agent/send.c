@@ -26,6 +26,7 @@ struct stream {
 	enum agent_push_kind push_kind;
 	bool wanted;
 	bool busy;	/* a window is being made */
+	bool last;	/* it is the one up to the end of the agent, or that was made */
 	uint64_t from;	/* number of its first slice, or of the next one's */
 	uint64_t due;	/* ns: when it ends */
 	uint64_t begin; /* of the one that is being made, ns of the wall clock */
@@ -120,8 +121,9 @@ static void window_done(struct agent *agent, struct agent_job *job, bool ok)
 	}
 }
 
-/* Starts to make the window up to now. If it cannot be made now, it grows. */
-static void make_window(struct agent *agent, struct stream *stream)
+/* Starts to make the window up to now. If it cannot be made now, it grows. Returns 0, -EAGAIN if
+ * too many profiles are being made, or another negative errno. */
+static int make_window(struct agent *agent, struct stream *stream)
 {
 	uint64_t to = agent_cut(agent), begin, end;
 	struct timespec now;
@@ -137,11 +139,12 @@ static void make_window(struct agent *agent, struct stream *stream)
 		if (rc != -EAGAIN)
 			agent_note(agent, "cannot make a window: %s", strerror(-rc));
 		stream->due = agent_now() + SECOND;
-		return;
+		return rc;
 	}
 	stream->busy = true;
 	stream->from = to;
 	stream->due = agent_now() + agent_push_jitter(agent->options->send.interval);
+	return 0;
 }
 
 /* Returns NULL if there is none. */
@@ -169,12 +172,21 @@ void agent_send_run(struct agent *agent)
 		make_window(agent, stream);
 }
 
-static bool is_busy(const struct agent *agent)
+/* Makes the last windows: one that is being made when the end comes lacks what came since. Returns
+ * true while there is something to wait for, as the end of profiles that clients have asked for. */
+static bool make_last(struct agent *agent)
 {
-	for (size_t i = 0; i < AGENT_NR_PUSH_KINDS; i++)
-		if (agent->send->stream[i].busy)
-			return true;
-	return false;
+	bool waits = false;
+
+	for (size_t i = 0; agent->send->push && i < AGENT_NR_PUSH_KINDS; i++) {
+		struct stream *stream = &agent->send->stream[i];
+
+		if (stream->wanted && !stream->last && !stream->busy &&
+		    agent->nr_jobs < AGENT_MOST_JOBS)
+			stream->last = make_window(agent, stream) != -EAGAIN;
+		waits |= stream->busy || (stream->wanted && !stream->last);
+	}
+	return waits;
 }
 
 void agent_send_close(struct agent *agent)
@@ -183,10 +195,7 @@ void agent_send_close(struct agent *agent)
 
 	if (!agent->send)
 		return;
-	for (size_t i = 0; agent->send->push && i < AGENT_NR_PUSH_KINDS; i++)
-		if (agent->send->stream[i].wanted && !agent->send->stream[i].busy)
-			make_window(agent, &agent->send->stream[i]);
-	while (is_busy(agent) && agent_now() < end) {
+	while (make_last(agent) && agent_now() < end) {
 		nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
 		agent_jobs_reap(agent);
 	}
