@@ -16,6 +16,7 @@
 #define CHOICE_NS      10000000000ull /* between choices of the busiest cgroups */
 #define FIRST_PAUSE_NS 8000000000ull  /* after a recording could not start anew; then doubled */
 #define MOST_PAUSE_NS  3600000000000ull
+#define EXTRA_SECONDS  5 /* a profile of the longest time begins earlier, and is made later */
 
 /* --once still writes the profile of what there is. */
 static void end_or_wait(struct agent *agent)
@@ -244,7 +245,7 @@ static int open_and_run(struct agent *agent, struct perch_error *err)
 	if (signals < 0)
 		return perch_error_set(err, errno, PERCH_ERROR_SYSTEM,
 				       "cannot wait for signals: %s", strerror(errno));
-	agent->window = agent_window_new(options->window_bytes, options->seconds);
+	agent->window = agent_window_new(options->window_bytes, options->seconds + EXTRA_SECONDS);
 	rc = agent->window ? 0 : PERCH__NO_MEMORY(err, "for samples");
 	if (!rc && options->listen)
 		rc = agent_http_open(agent, err);

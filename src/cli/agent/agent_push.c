@@ -86,9 +86,10 @@ int agent_push_check(const struct agent_push_command *command, struct agent_opti
 {
 	if (command->interval < NS || command->interval > MOST_INTERVAL)
 		return cli_usage_error(AGENT_COMMAND, "--push-interval: expected 1s to 300s");
-	if (command->interval >= options->seconds * NS && command->nr)
-		return cli_usage_error(AGENT_COMMAND,
-				       "--push-interval: a window is longer than --history");
+	/* the longest window, see agent_push_jitter() */
+	if (command->interval / 5 * 6 > options->seconds * NS && command->nr)
+		return cli_usage_error(AGENT_COMMAND, "--push-interval: a window, which takes up "
+						      "to 20 %% longer, is longer than --history");
 	if (!command->spool_mb || command->spool_mb > MOST_SPOOL_MB)
 		return cli_usage_error(AGENT_COMMAND, "--spool-size: expected 1 to %d MB",
 				       MOST_SPOOL_MB);
