@@ -83,7 +83,8 @@ int agent_send_open(struct agent *agent, struct perch_error *err)
 
 /* ---- windows ---- */
 
-static void add_window(struct agent *agent, const struct stream *stream, int fd)
+/* Returns NULL, or why the window is lost. */
+static const char *add_window(struct agent *agent, const struct stream *stream, int fd)
 {
 	struct agent_push_window window = { .begin = stream->begin };
 	struct stat status;
@@ -91,34 +92,39 @@ static void add_window(struct agent *agent, const struct stream *stream, int fd)
 
 	memcpy(window.profile_id, agent->profile_id[stream->kind], sizeof(window.profile_id));
 	if (fstat(fd, &status) || !status.st_size)
-		return;
+		return "it is empty";
 	window.size = (size_t)status.st_size;
 	bytes = mmap(NULL, window.size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED) {
-		agent_note(agent, "a window is lost: %s", strerror(errno));
-		return;
-	}
+	if (bytes == MAP_FAILED)
+		return strerror(errno);
 	window.bytes = bytes;
 	agent_push_add(agent->send->push, stream->push_kind, &window);
 	munmap(bytes, window.size);
+	return NULL;
 }
 
 static void window_done(struct agent *agent, struct agent_job *job, bool ok)
 {
+	char text[256] = "it was killed, perhaps for its memory";
 	struct stream *stream = job->context;
-	char reason[256] = "it was killed, perhaps for its memory";
+	const char *reason = text;
 	ssize_t size;
 
 	stream->busy = false;
-	if (ok && agent->send->push) {
-		add_window(agent, stream, job->fd);
-	} else if (!ok) {
-		size = pread(job->fd, reason, sizeof(reason) - 1, 0);
+	if (!agent->send->push)
+		return;
+	if (ok) {
+		reason = add_window(agent, stream, job->fd);
+	} else {
+		size = pread(job->fd, text, sizeof(text) - 1, 0);
 		if (size > 0)
-			reason[size] = '\0';
-		reason[strcspn(reason, "\n")] = '\0';
-		agent_note(agent, "cannot make a window: %s", reason);
+			text[size] = '\0';
+		text[strcspn(text, "\n")] = '\0';
 	}
+	if (!reason)
+		return;
+	agent_push_not_made(agent->send->push, stream->push_kind);
+	agent_note(agent, "cannot make a window: %s", reason);
 }
 
 /* Starts to make the window up to now. If it cannot be made now, it grows. Returns 0, -EAGAIN if
@@ -320,6 +326,9 @@ void agent_send_put(const struct agent *agent, struct agent_metrics *metrics)
 	}
 	put_drops(metrics, &stats, false);
 	put_drops(metrics, &stats, true);
+	agent_metric_counter(metrics, "perch_push_dropped_other_windows",
+			     "Windows in the spool of targets that are not given any more.");
+	agent_metric_value(metrics, NULL, NULL, (double)stats.dropped_other);
 	agent_metric_gauge(metrics, "perch_push_failing",
 			   "1 if the last window of a target was not taken.");
 	for (size_t i = 0; i < stats.nr_targets; i++)

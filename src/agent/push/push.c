@@ -298,6 +298,11 @@ static int drop_new(struct agent_push *push, enum agent_push_kind kind, uint64_t
 	return rc;
 }
 
+void agent_push_not_made(struct agent_push *push, enum agent_push_kind kind)
+{
+	drop_new(push, kind, 0, AGENT_DROP_MADE, 0);
+}
+
 /* Returns false if too much waits. */
 static bool enqueue(struct agent_push *push, struct queued *queued)
 {

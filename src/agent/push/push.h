@@ -155,6 +155,8 @@ bool agent_push_wants(const struct agent_push *push, enum agent_push_kind kind);
  */
 int agent_push_add(struct agent_push *push, enum agent_push_kind kind,
 		   const struct agent_push_window *window);
+/* Counts a window that could not be made as dropped, for all targets of the kind. */
+void agent_push_not_made(struct agent_push *push, enum agent_push_kind kind);
 void agent_push_stats(struct agent_push *push, struct agent_push_stats *stats);
 /*
  * Ends the thread. Windows that were added are in the spool then. Requests that have begun have

@@ -33,7 +33,8 @@ enum {
 	X(REFUSED, "refused")	    /* the answer was an error that no retry can change */ \
 	X(UNANSWERED, "unanswered") /* sent, but the connection ended before the answer */ \
 	X(DAMAGED, "damaged")	    /* the file was changed */                             \
-	X(STORE, "store_failed")    /* the disk is full, or memory */
+	X(STORE, "store_failed")    /* the disk is full, or memory */                      \
+	X(MADE, "not_made")	    /* it could not be made of the samples */
 
 enum agent_drop_reason {
 #define X(name, label) AGENT_DROP_##name,
