@@ -35,7 +35,7 @@ static int get_group(struct agent_groups *groups, const struct agent_labels *lab
 }
 
 /* A rule has the last word, the environment the one before. */
-static void find_labels(const struct agent_label_rules *rules, const char *mount,
+static void find_labels(const struct agent_label_rules *rules, struct agent_service_reader *reader,
 			const char *cgroup, struct agent_labels *labels)
 {
 	char service[AGENT_LABEL_MAX + 1];
@@ -44,7 +44,7 @@ static void find_labels(const struct agent_label_rules *rules, const char *mount
 		cgroup = "";
 	*labels = (struct agent_labels){ .nr = 0 };
 	agent_labels_add_path(labels, cgroup);
-	if (mount && agent_cgroup_service(mount, cgroup, service))
+	if (reader->mount && agent_service_reader_find(reader, cgroup, service))
 		agent_labels_set(labels, AGENT_SERVICE_NAME, service);
 	agent_label_rules_apply(rules, cgroup, labels);
 }
@@ -54,6 +54,7 @@ int agent_groups_find(struct agent_groups *groups, const struct agent_label_rule
 		      const struct agent_row *rows, size_t nr)
 {
 	size_t nr_labels = agent_window_nr_labels(window);
+	struct agent_service_reader reader = { .mount = mount };
 	struct agent_labels labels;
 	uint32_t first;
 	int rc;
@@ -65,15 +66,16 @@ int agent_groups_find(struct agent_groups *groups, const struct agent_label_rule
 		return -ENOMEM;
 	for (size_t i = 0; i < nr_labels; i++)
 		groups->of[i] = AGENT_NONE;
-	find_labels(rules, NULL, NULL, &labels);
+	find_labels(rules, &reader, NULL, &labels);
 	rc = get_group(groups, &labels, &first);
 	for (size_t i = 0; i < nr && !rc; i++) {
 		if (groups->of[rows[i].labels] != AGENT_NONE)
 			continue;
-		find_labels(rules, mount, agent_window_labels(window, rows[i].labels).cgroup,
+		find_labels(rules, &reader, agent_window_labels(window, rows[i].labels).cgroup,
 			    &labels);
 		rc = get_group(groups, &labels, &groups->of[rows[i].labels]);
 	}
+	agent_service_reader_end(&reader);
 	return rc;
 }
 

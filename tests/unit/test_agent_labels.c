@@ -233,6 +233,33 @@ static bool find_service(const char *directory, char *value, const char *list)
 	return agent_cgroup_service(directory, "/a", value);
 }
 
+/* A read that never ends, as that of a pipe here, has a second; the next one is as before. */
+static void check_reader(const char *directory, pid_t pid)
+{
+	struct agent_service_reader reader = { .mount = directory };
+	char value[AGENT_LABEL_MAX + 1], list[64], path[128];
+
+	snprintf(list, sizeof(list), "%d\n", (int)pid);
+	assert_true(find_service(directory, value, list));
+	snprintf(path, sizeof(path), "%s/hangs", directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/hangs/cgroup.procs", directory);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_false(agent_service_reader_find(&reader, "/none", value));
+		assert_false(agent_service_reader_find(&reader, "", value));
+		assert_true(agent_service_reader_find(&reader, "/a", value));
+		assert_string_equal(value, "shop");
+		assert_int_equal(reader.hung, i);
+		assert_false(agent_service_reader_find(&reader, "/hangs", value));
+	}
+	assert_int_equal(reader.hung, 3);
+	assert_false(agent_service_reader_find(&reader, "/a", value));
+	agent_service_reader_end(&reader);
+	/* nothing is left to end */
+	agent_service_reader_end(&reader);
+}
+
 /* The service of a cgroup is that of its processes, if they agree. */
 static void check_cgroup(pid_t pid, pid_t other)
 {
@@ -250,6 +277,7 @@ static void check_cgroup(pid_t pid, pid_t other)
 	assert_false(agent_cgroup_service(directory, "/", value));
 	assert_false(agent_cgroup_service(directory, "/../a", value));
 	assert_false(agent_cgroup_service(directory, "/b", value));
+	check_reader(directory, pid);
 	snprintf(list, sizeof(list), "rm -r %s", directory);
 	assert_int_equal(system(list), 0);
 }

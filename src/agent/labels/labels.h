@@ -109,4 +109,22 @@ bool agent_cgroup_service(const char *mount, const char *path, char *value);
 int agent_labels_of_process(const struct agent_label_rules *rules, pid_t pid, bool environment,
 			    struct agent_labels *labels);
 
+/* ---- service_reader.c ---- */
+
+/*
+ * Who maps a file of a server of his own over his environment decides when a read of it ends. So a
+ * child reads, and has a second for a cgroup. One that needs more is killed, and after three of
+ * them no environment is read any more.
+ */
+struct agent_service_reader {
+	const char *mount;
+	pid_t pid; /* of the child; 0: none */
+	int fd;
+	unsigned hung;
+};
+
+/* As agent_cgroup_service(). */
+bool agent_service_reader_find(struct agent_service_reader *reader, const char *path, char *value);
+void agent_service_reader_end(struct agent_service_reader *reader);
+
 #endif
