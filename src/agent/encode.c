@@ -23,9 +23,10 @@
 /* A DSO with samples. */
 struct module {
 	const struct perch_dso *dso;
-	uint64_t last;	 /* offset */
-	uint64_t start;	 /* address of offset 0 */
-	uint32_t number; /* of its mapping; 0: not added yet */
+	uint64_t last;	  /* offset */
+	uint64_t start;	  /* address of offset 0 */
+	uint64_t samples; /* with it at their end */
+	uint32_t number;  /* of its mapping; 0: not added yet */
 };
 
 struct encoding {
@@ -78,6 +79,7 @@ static int set_ranges(struct encoding *encoding)
 
 	for (size_t i = 0; i < encoding->nr_rows; i++) {
 		uint32_t stack = encoding->row[i].stack;
+		bool innermost = true;
 
 		while (stack != AGENT_NONE) {
 			const struct agent_address *address =
@@ -91,6 +93,9 @@ static int set_ranges(struct encoding *encoding)
 				return -ENOMEM;
 			if (address->offset > module->last)
 				module->last = address->offset;
+			if (innermost)
+				module->samples += encoding->row[i].samples;
+			innermost = false;
 		}
 	}
 	for (size_t i = 0; i < encoding->nr_modules; i++) {
@@ -113,11 +118,28 @@ static int add_mapping(struct encoding *encoding, struct module *module, struct 
 		.build_id_size = dso->build_id_size,
 		.start = module->start ? module->start : dso->start,
 		.limit = module->start + (module->last | PAGE_MASK) + 1,
+		/* otherwise pprof searches files of its machine for names */
+		.functions = true,
 	};
 
 	if (!mapping.limit) /* the end of the address space */
 		mapping.limit = UINT64_MAX;
 	return perch_encoder_add_mapping(encoding->encoder, &mapping, &module->number, err);
+}
+
+/* Adds the file with most samples as the first one: pprof takes it for the program. */
+static int add_main(struct encoding *encoding, struct perch_error *err)
+{
+	struct module *main = NULL;
+
+	for (size_t i = 0; i < encoding->nr_modules; i++) {
+		struct module *module = &encoding->module[i];
+
+		if (perch_dso_is(module->dso, PERCH_DSO_IS_FILE) && module->samples &&
+		    (!main || module->samples > main->samples))
+			main = module;
+	}
+	return main ? add_mapping(encoding, main, err) : 0;
 }
 
 /* ---- call chains ---- */
@@ -338,6 +360,8 @@ static int write_rows(struct encoding *encoding, uint32_t group, FILE *out, stru
 	bool otlp = encoding->kind == AGENT_OTLP;
 	int rc = make_encoder(encoding, err);
 
+	if (rc >= 0 && group == AGENT_NONE)
+		rc = add_main(encoding, err);
 	for (size_t i = 0; i < encoding->nr_rows && rc >= 0; i++)
 		if (group == AGENT_NONE || encoding->groups.of[encoding->row[i].labels] == group)
 			rc = add_row(encoding, &encoding->row[i], err);

@@ -64,6 +64,7 @@ def check_pprof(agent, work):
         skip("go tool pprof reads it", "go takes too long here")
         return
     check(done.returncode == 0 and "Type: cpu" in done.stdout and "hot" in done.stdout, "go tool pprof reads it", done)
+    check("File: [" not in done.stdout and "symbolization failed" not in done.stdout + (done.stderr or ""), "a file is its program, and it needs no symbols", done)
 
 
 def check_metrics(agent):

@@ -62,6 +62,8 @@ def check_parts():
         status, _, err = run("report", "-i", f"parts/{part}")
         check(status == 1 and "part of a recording" in err and err.rstrip().endswith("Give the directory: parts."), f"parts/{part}", err)
     os.rename("parts/data", "parts/other")
+    with open("parts/data.0", "wb") as out:
+        out.write(b"nothing that is known")
     _, _, err = run("report", "-i", "parts/data.0")
     check("it does not start with PERFILE2" in err, "a name alone is no part", err)
 
