@@ -310,10 +310,12 @@ struct calls_state {
 
 enum { CALLS_CPUS = 1024 };
 
-/* The clocks of run queues, each asked when a thread of it is. */
+/* The clocks of run queues, each asked when a thread of it is shown. */
 struct calls_queues {
-	bool asked[CALLS_CPUS];
-	uint64_t offset[CALLS_CPUS]; /* of CLOCK_MONOTONIC; 0: unknown */
+	struct calls_queue {
+		bool asked, valid;
+		int64_t offset; /* CLOCK_MONOTONIC less its clock */
+	} cpu[CALLS_CPUS];
 };
 
 uint64_t calls_now(void); /* CLOCK_MONOTONIC in ns */
@@ -322,7 +324,8 @@ ssize_t calls_read_memory(uint32_t pid, uint64_t address, void *bytes, size_t si
 /* Each returns 0 or a negative errno. */
 int calls_thread_location(uint32_t tid, struct calls_location *location);
 int calls_thread_state(uint32_t tid, struct calls_state *state);
-/* How long a thread has not run, in ns; 0: unknown. Interrupts of its CPU, and what its virtual
+/* How long a thread has not run, in ns; 0: unknown, as on isolated CPUs, on which nothing else
+ * is to run, and on CPUs that do not answer. Interrupts of its CPU, and what its virtual
  * machine was without it, may not be included. */
 uint64_t calls_thread_waited(struct calls_queues *queues, uint32_t tid, int cpu);
 

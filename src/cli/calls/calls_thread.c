@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* What /proc shows of a thread at this moment. */
-#define _GNU_SOURCE /* process_vm_readv */
+#define _GNU_SOURCE /* process_vm_readv, pipe2 */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "calls.h"
 
 #define KERNEL_THREAD 0x00200000 /* a flag of /proc/TID/stat */
+
+enum { MOST_QUEUE_MS = 200 }; /* that an answer of a CPU may take */
 
 uint64_t calls_now(void)
 {
@@ -116,42 +123,96 @@ static uint64_t last_run(const char *thread)
 	return ms * 1000000 + ns;
 }
 
-/* Returns CLOCK_MONOTONIC less the clock of a run queue; 0: unknown. This thread sleeps on the CPU,
- * so that it begins to run on it now. */
-static uint64_t queue_offset(int cpu)
+/* The time since a thread ran last, which is now, by its run queue: CLOCK_MONOTONIC less the clock
+ * of that. Returns false if it is unknown. */
+static bool measure_offset(int cpu, int64_t *offset)
 {
 	const struct timespec shortest = { .tv_nsec = 1 };
-	cpu_set_t all, one;
-	uint64_t now = 0, began = 0;
+	uint64_t now, began;
+	cpu_set_t one;
 
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
-	if (sched_getaffinity(0, sizeof(all), &all))
-		return 0;
-	if (!sched_setaffinity(0, sizeof(one), &one)) {
-		nanosleep(&shortest, NULL);
-		now = calls_now();
-		began = last_run("self");
+	if (sched_setaffinity(0, sizeof(one), &one))
+		return false;
+	/* it sleeps on the CPU, so that it begins to run on it now */
+	nanosleep(&shortest, NULL);
+	now = calls_now();
+	began = last_run("self");
+	*offset = (int64_t)(now - began);
+	return began;
+}
+
+/* A process of its own asks the CPU, as a program with a priority of real time may keep it from
+ * that for ever. */
+static bool ask_queue(int cpu, int64_t *offset)
+{
+	struct pollfd answer = { .events = POLLIN };
+	bool done = false;
+	int pipes[2];
+	pid_t child;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return false;
+	child = fork();
+	if (!child) {
+		done = measure_offset(cpu, offset) &&
+		       write(pipes[1], offset, sizeof(*offset)) == sizeof(*offset);
+		_exit(!done);
 	}
-	sched_setaffinity(0, sizeof(all), &all);
-	return began && now > began ? now - began : 0;
+	close(pipes[1]);
+	answer.fd = pipes[0];
+	if (child > 0 && poll(&answer, 1, MOST_QUEUE_MS) == 1)
+		done = read(pipes[0], offset, sizeof(*offset)) == sizeof(*offset);
+	close(pipes[0]);
+	/* one that does not get the CPU ends when it does, and nobody waits for it */
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, done ? 0 : WNOHANG);
+	}
+	return done;
+}
+
+/* True for a CPU that is for the programs of its user alone. */
+static bool is_isolated(int cpu)
+{
+	static const char *const lists[] = { "/sys/devices/system/cpu/isolated",
+					     "/sys/devices/system/cpu/nohz_full" };
+	bool isolated = false;
+
+	for (size_t i = 0; i < CLI_NR(lists) && !isolated; i++) {
+		char line[4096] = "";
+		FILE *file = fopen(lists[i], "re");
+		struct perch_cpus cpus;
+
+		if (file && fgets(line, sizeof(line), file)) {
+			line[strcspn(line, "\n")] = '\0';
+			if (!perch_cpus_parse(&cpus, line, NULL)) {
+				isolated = perch_cpus_contains(&cpus, cpu);
+				perch_cpus_clear(&cpus);
+			}
+		}
+		if (file)
+			fclose(file);
+	}
+	return isolated;
 }
 
 uint64_t calls_thread_waited(struct calls_queues *queues, uint32_t tid, int cpu)
 {
-	uint64_t ran, now;
+	struct calls_queue *queue;
 	char name[16];
+	uint64_t ran;
+	int64_t waited;
 
 	if (cpu < 0 || cpu >= CALLS_CPUS)
 		return 0;
-	if (!queues->asked[cpu]) {
-		queues->offset[cpu] = queue_offset(cpu);
-		queues->asked[cpu] = true;
-	}
+	queue = &queues->cpu[cpu];
+	if (!queue->asked)
+		queue->valid = !is_isolated(cpu) && ask_queue(cpu, &queue->offset);
+	queue->asked = true;
 	snprintf(name, sizeof(name), "%u", tid);
-	ran = last_run(name);
-	now = calls_now();
-	if (!ran || !queues->offset[cpu] || ran + queues->offset[cpu] >= now)
-		return 0;
-	return now - ran - queues->offset[cpu];
+	ran = queue->valid ? last_run(name) : 0;
+	waited = (int64_t)(calls_now() - ran) - queue->offset;
+	return ran && waited > 0 ? (uint64_t)waited : 0;
 }

@@ -77,8 +77,16 @@ static bool is_shown(const struct waits *waits, const struct waiter *waiter)
 	    (!in_call ||
 	     !calls_selects(calls, calls_process_abi(calls, waiter->pid), waiter->location.number)))
 		return false;
-	return calls_shows_thread(calls, waiter->state.comm) &&
-	       (double)waiter->waited >= calls->least_ms * 1e6;
+	return calls_shows_thread(calls, waiter->state.comm);
+}
+
+/* True if it has waited long enough. Its CPU is only asked for a thread that may be shown. */
+static bool waits_long(struct waits *waits, struct waiter *waiter)
+{
+	if (waiter->state.letter && !strchr("RZX", waiter->state.letter))
+		waiter->waited =
+			calls_thread_waited(&waits->queues, waiter->tid, waiter->state.cpu);
+	return (double)waiter->waited >= waits->calls->least_ms * 1e6;
 }
 
 /* ---- output ---- */
@@ -200,8 +208,6 @@ static int show_thread(struct waits *waits, uint32_t tid)
 	/* its state may be another one since */
 	if (waiter.location.in_call && waiter.state.letter == 'R')
 		calls_thread_state(tid, &waiter.state);
-	if (waiter.state.letter && !strchr("RZX", waiter.state.letter))
-		waiter.waited = calls_thread_waited(&waits->queues, tid, waiter.state.cpu);
 	call = (struct calls_call){
 		.open = &open,
 		.pid = waiter.pid,
@@ -211,7 +217,7 @@ static int show_thread(struct waits *waits, uint32_t tid)
 		.comm = waiter.state.comm,
 	};
 	calls_describe(calls, &call);
-	if (is_shown(waits, &waiter)) {
+	if (is_shown(waits, &waiter) && waits_long(waits, &waiter)) {
 		if (calls->json)
 			put_object(waits, &waiter, &call);
 		else
