@@ -11,6 +11,7 @@
 #define MAX_FINE_TRACKS 1024
 #define MAX_SPANS	500000
 #define MAX_CPUS	8192
+#define MAX_MOVED	1024  /* spans, for the sum of a sample */
 #define FIRST_QUANTUM	1024u /* ns */
 #define LAST_QUANTUM	(UINT64_C(1) << 62)
 
@@ -118,6 +119,21 @@ static void join(struct state_span *to, const struct state_span *from)
 		to->tid = NO_INDEX;
 }
 
+/* Frees most of what merged spans do not need. */
+static void shrink_track(struct state_track *track)
+{
+	size_t capacity = 2 * track->nr;
+	struct state_span *smaller;
+
+	if (!track->nr || track->capacity / 4 <= track->nr)
+		return;
+	smaller = realloc(track->span, capacity * sizeof(*smaller));
+	if (!smaller)
+		return;
+	track->span = smaller;
+	track->capacity = capacity;
+}
+
 /* Merges the spans of a track. Returns how many fewer there are. */
 static size_t merge_track(struct state_track *track, uint64_t quantum)
 {
@@ -132,6 +148,7 @@ static size_t merge_track(struct state_track *track, uint64_t quantum)
 			track->span[++nr] = track->span[i];
 	}
 	track->nr = before ? nr + 1 : 0;
+	shrink_track(track);
 	return before - track->nr;
 }
 
@@ -404,13 +421,14 @@ void perch__states_end(struct export_states *states, uint32_t tid)
 
 /* ---- from samples of off-CPU time ---- */
 
-/* Moves time on the CPU since start to another state. Returns how much of it there was. */
+/* Moves time on the CPU since start, of the last spans, to another state. Returns how much of it
+ * there was. */
 static uint64_t move_running(struct state_track *track, uint64_t start, uint64_t ns, unsigned state)
 {
 	float running = 0, share;
 	size_t i = track->nr;
 
-	while (i && track->span[i - 1].end > start)
+	while (i && track->nr - i < MAX_MOVED && track->span[i - 1].end > start)
 		running += track->span[--i].ns[EXPORT_RUNNING];
 	if (running <= 0)
 		return 0;

@@ -239,12 +239,44 @@ static void takes_off_cpu_time(void **unused)
 	perch__states_clear(&states);
 }
 
+/* What a hostile recording can have: many spans of a thread that is soon idle, and sums of all
+ * time. */
+static void bounds_memory_and_time(void **unused)
+{
+	const struct state_track *track;
+
+	(void)unused;
+	begin(100, 1000);
+	states.max_fine_tracks = 1;
+	for (uint64_t i = 0; i < 600; i++)
+		add(10, UINT32_MAX, i % 2 ? PERCH_TIMELINE_RUNNING : PERCH_TIMELINE_SLEEPING, i,
+		    i + 1);
+	for (uint64_t i = 0; i < 600; i++)
+		add(20, UINT32_MAX, i % 2 ? PERCH_TIMELINE_RUNNING : PERCH_TIMELINE_SLEEPING,
+		    10 * i, 10 * i + 10);
+	track = find(false, 10);
+	assert_int_equal(track->nr, 1);
+	assert_in_range(track->capacity, 1, 4);
+	perch__states_clear(&states);
+
+	begin(100, 100000);
+	for (uint64_t i = 1; i <= 2000; i++)
+		add_off_cpu(100 * i, 100 * i + 50, 50, 1, 0);
+	track = find(false, 7);
+	assert_int_equal(track->nr, 4000);
+	add_off_cpu(0, 300000, 2000, 2, 0);
+	assert_span(track, 0, EXPORT_RUNNING, 50, 100);
+	assert_true(track->span[3998].ns[EXPORT_RUNNING] < 50);
+	perch__states_clear(&states);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_few_spans),    cmocka_unit_test(separates_ids),
-		cmocka_unit_test(survives_nonsense),  cmocka_unit_test(merges_short_spans),
-		cmocka_unit_test(leaves_out_threads), cmocka_unit_test(takes_off_cpu_time),
+		cmocka_unit_test(keeps_few_spans),	  cmocka_unit_test(separates_ids),
+		cmocka_unit_test(survives_nonsense),	  cmocka_unit_test(merges_short_spans),
+		cmocka_unit_test(leaves_out_threads),	  cmocka_unit_test(takes_off_cpu_time),
+		cmocka_unit_test(bounds_memory_and_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
