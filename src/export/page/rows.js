@@ -139,10 +139,24 @@ class Rows {
 		return notes.join(' ');
 	}
 
-	/* A state has samples of the wall clock, or of the only event with states. */
+	/* Returns the event that has samples of a state: the wall clock, or else the off-CPU time; of the
+	 * time on the CPU the event that is shown, or the one with most samples. */
+	eventOf(state) {
+		const { app } = this, { data } = app, { entries } = data, off = data.events.indexOf('offcpu-time');
+
+		if (data.wall)
+			return data.wall.event;
+		if (state !== '0' || app.state.event !== off)
+			return state === '0' ? app.state.event : off;
+		const samples = data.events.map(() => 0);
+		for (let i = 0; i < entries.count; i++)
+			samples[entries.event[i]] += entries.samples[i];
+		samples[off] = -1;
+		return samples.indexOf(Math.max(...samples));
+	}
+
 	selectState(state) {
-		const { app } = this, { data } = app;
-		const event = data.wall ? data.wall.event : data.events.indexOf('offcpu-time');
+		const { app } = this, event = this.eventOf(state);
 
 		app.change({ state: app.state.state === state ? '' : state,
 			...event >= 0 && app.state.state !== state ? { event } : {} });
