@@ -19,6 +19,7 @@ enum agent_kind {
 	AGENT_PAGE,	 /* a flame graph as a page */
 	AGENT_OTLP,	 /* a request of OTLP, of all events */
 	AGENT_PYROSCOPE, /* a request of Pyroscope's Push API, of the events */
+	AGENT_ALL,	 /* pprof: the events and off-CPU time */
 	AGENT_NR_KINDS
 };
 

@@ -277,7 +277,8 @@ static int add_row(struct encoding *encoding, const struct agent_row *row, struc
 /* The events of a profile: those of the user, or that of off-CPU time. */
 static size_t choose_events(struct encoding *encoding, struct perch_encoder_event *chosen)
 {
-	const bool wants_off_cpu = encoding->kind == AGENT_OFF_CPU || encoding->kind == AGENT_OTLP;
+	const bool wants_off_cpu = encoding->kind == AGENT_OFF_CPU ||
+				   encoding->kind == AGENT_OTLP || encoding->kind == AGENT_ALL;
 	const bool wants_cpu = encoding->kind != AGENT_OFF_CPU;
 	const struct agent *agent = encoding->agent;
 	const struct perch_file_event *events;

@@ -82,8 +82,8 @@ static double seconds_of(const struct timeval *time)
 
 static void put_agent(struct agent_metrics *metrics, const struct agent *agent)
 {
-	static const char *const kinds[AGENT_NR_KINDS] = { "cpu", "off_cpu", "page", "otlp",
-							   "pyroscope" };
+	static const char *const kinds[AGENT_NR_KINDS] = { "cpu",  "off_cpu",	"page",
+							   "otlp", "pyroscope", "once" };
 	struct rusage usage;
 
 	agent_metric_gauge(metrics, "perch_build_info", "The version, as a label.");

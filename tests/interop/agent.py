@@ -215,9 +215,14 @@ def check_once(target, program, work):
     done = subprocess.run(["sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", PERCH, "agent", "--once", "500ms", "-o", path, *target],
                           capture_output=True, text=True, check=False, timeout=limit(50))
     check(done.returncode == 0 and os.path.exists(path), "--once with SIGCHLD ignored", done)
-    done = subprocess.run([PERCH, "agent", "--once", "500ms", "-o", "/nonexistent/a", *target], capture_output=True, text=True, check=False,
+    done = subprocess.run([PERCH, "agent", "--once", "1000s", "-o", "/nonexistent/a", *target], capture_output=True, text=True, check=False,
                           timeout=limit(120))
-    check(done.returncode == 1 and "/nonexistent/a" in done.stderr, "a file that cannot be written is said", done)
+    check(done.returncode == 1 and "/nonexistent/a" in done.stderr, "a file that cannot be written is said at once", done)
+    done = subprocess.run([PERCH, "agent", "--once", "500ms", "-o", "-", *target], capture_output=True, check=False, timeout=limit(120))
+    check(done.returncode == 0 and Profile(done.stdout).duration and not os.path.exists("-"), "-o - is the standard output", done.stderr)
+    done = subprocess.run([PERCH, "agent", "--once", "5", "-o", path, *target], capture_output=True, text=True, check=False,
+                          timeout=limit(120))
+    check(done.returncode == 2 and "unit" in done.stderr, "a time without a unit is refused", done)
 
 
 def check_end(program, user):

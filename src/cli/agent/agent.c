@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* perch agent: profiles of a machine, all the time. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent.h"
-#include "output_file.h"
 #include "record/record.h"
 
 #define PARSED 42 /* the exit status of a process that has parsed the options: no other has it */
@@ -105,25 +107,58 @@ static void restore_options(void *context)
 
 /* ---- the command ---- */
 
+/* By its descriptor, so that ">>" appends. */
+static int open_standard_output(struct cli_output_file *file)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return cli_usage_error(AGENT_COMMAND, "-o -: standard output: %s", strerror(errno));
+	*file = (struct cli_output_file){
+		.stream = fdopen(fd, "w"),
+		.path = strdup("the standard output"),
+		.new = { .fd = -1, .dir = -1 },
+		.dir = -1,
+	};
+	if (file->stream && file->path)
+		return 0;
+	if (!file->stream)
+		close(fd);
+	return cli_no_memory(AGENT_COMMAND);
+}
+
+/* A file that cannot be written is said before the samples are taken. */
+static int open_once(struct agent_command *command)
+{
+	const char *path = command->options.once;
+	struct perch_error err;
+
+	if (!path)
+		return 0;
+	if (!strcmp(path, "-"))
+		return open_standard_output(&command->once_file);
+	return cli_output_open(&command->once_file, path, 0, &err) ? cli_error(AGENT_COMMAND, &err)
+								   : 0;
+}
+
 static int write_once(void *context, int fd)
 {
-	const struct agent_command *command = context;
-	struct cli_output_file file;
+	struct agent_command *command = context;
+	struct cli_output_file *file = &command->once_file;
 	struct perch_error err;
 	char bytes[16384];
 	off_t at = 0;
 	ssize_t size = 0;
-	int error = 0, rc = cli_output_open(&file, command->options.once, 0, &err);
+	int error = 0, rc;
 
-	while (!rc && !error && (size = pread(fd, bytes, sizeof(bytes), at)) > 0) {
-		if (fwrite(bytes, (size_t)size, 1, file.stream) != 1)
+	while (!error && (size = pread(fd, bytes, sizeof(bytes), at)) > 0) {
+		if (fwrite(bytes, (size_t)size, 1, file->stream) != 1)
 			error = errno;
 		at += size;
 	}
 	if (size < 0)
 		error = errno;
-	if (!rc)
-		rc = cli_output_close(&file, error, &err);
+	rc = cli_output_close(file, error, &err);
 	if (rc)
 		cli_error(AGENT_COMMAND, &err);
 	return rc;
@@ -156,6 +191,8 @@ static int run_agent(struct agent_command *command)
 	options->write_once = write_once;
 	options->context = command;
 	status = take_sent(command, command);
+	if (!status)
+		status = open_once(command);
 	if (status)
 		return status;
 	if (agent_run(options, &err) >= 0)
@@ -178,6 +215,7 @@ int perch_cmd_agent(int argc, char **argv)
 		perch_machine_set_probing(command.machine, true);
 		status = run_agent(&command);
 	}
+	cli_output_discard(&command.once_file);
 	agent_clear_options(&command);
 	free_sent(command.sent);
 	free_sent(command.sent_before);

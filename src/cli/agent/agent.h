@@ -14,6 +14,7 @@
 #include "config_file.h"
 #include "event_options.h"
 #include "options.h"
+#include "output_file.h"
 #include "program/target.h"
 
 #define AGENT_COMMAND "agent"
@@ -31,6 +32,7 @@ struct agent_command {
 	struct perch_machine *machine;
 	const char *token_file;
 	char *token;
+	struct cli_output_file once_file;
 	const char *config;		       /* file of options; NULL: none */
 	struct cli_config_arguments arguments; /* of the file */
 	struct agent_push_command push;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <string.h>
 
 #include "agent.h"
 #include "agent/labels/labels.h"
@@ -45,9 +46,11 @@ int agent_set_duration(const struct cli_given *given)
 	uint64_t *ns = given->state;
 
 	*ns = 0;
-	if (given->negated || (cli_parse_duration(given->text, ns) && *ns))
+	/* cli_parse_duration() takes a number alone as ms, which nobody means here */
+	if (given->negated ||
+	    (strchr(given->text, 's') && cli_parse_duration(given->text, ns) && *ns))
 		return 0;
-	cli_usage_error(given->command, "--%s %s: use a time such as 500ms or 30s",
+	cli_usage_error(given->command, "--%s %s: use a time with its unit, as 500ms or 30s",
 			given->option->name, given->text);
 	return -EINVAL;
 }
