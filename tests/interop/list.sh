@@ -40,8 +40,8 @@ if [ -e /sys/bus/event_source/devices/uprobe ] && command -v g++ >/dev/null 2>&1
 		sh "$perch" "$work"
 	printf '.globl _ZN2ns5wholeEi.isra.0\n.type _ZN2ns5wholeEi.isra.0, @function\n_ZN2ns5wholeEi.isra.0: .byte 0\n' >"$work/clone.s"
 	g++ -nostdlib -shared -o "$work/clone.so" "$work/clone.s"
-	try "lists the clones of a function" sh -c '! "$1" list "uprobe:$2/clone.so:ns::whole" 2>"$2/meant" &&
-		grep -q "did you mean _ZN2ns5wholeEi.isra.0?" "$2/meant"' sh "$perch" "$work"
+	try "says that -e takes a function that has clones alone" sh -c '! "$1" list "uprobe:$2/clone.so:ns::whole" 2>"$2/meant" &&
+		grep -q "but -e takes it" "$2/meant"' sh "$perch" "$work"
 else
 	echo "ok - suggests demangled names # skip no uprobes or no g++ here"
 fi

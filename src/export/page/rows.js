@@ -191,7 +191,7 @@ class Rows {
 		byId('rows-panel').hidden = !(data.flags & HAS_TIMES) || !data.rows.length;
 		const cpus = byId('rows').querySelector('[value=cpus]');
 		cpus.disabled = !has(true);
-		cpus.title = has(true) ? '' : 'The samples have no CPU; perch record -a or --sample-cpu adds it.';
+		cpus.title = has(true) ? '' : 'The samples have no CPU: record all CPUs, or with --sample-cpu.';
 		/* the state can be that of a link */
 		const shown = state.rows === 'cpus' && !has(true) ? 'threads' : state.rows;
 		byId('rows').value = shown;
