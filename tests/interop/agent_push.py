@@ -16,40 +16,12 @@ import time
 
 import cases
 import otlp_format
+from agent_server import PROGRAM, free_port, now, skip
 from cases import check, limit
 from pprof_format import Profile, fields
 
 PERCH = os.environ.get("PERCH", "build/perch")
 HEAD = 32   # bytes of a file of the spool before the body
-PROGRAM = """
-__attribute__((noinline)) unsigned hot(unsigned n)
-{
-	for (volatile unsigned i = 0; i < 1000000; i++)
-		n += i;
-	return n;
-}
-
-int main(void)
-{
-	unsigned n = 0;
-	for (;;)
-		n = hot(n);
-}
-"""
-
-
-def now():
-    return time.clock_gettime(time.CLOCK_MONOTONIC)
-
-
-def skip(what, why):
-    print(f"ok - {what} # skip {why}", flush=True)
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def wait_until(condition, what):
