@@ -15,7 +15,11 @@
 
 /* By index of the export, the index in the page. */
 struct page_maps {
-	uint32_t *location, *node, *thread, *event, *entry;
+	struct page_location_id *location;
+	struct page_node_id *node;
+	struct page_thread_id *thread;
+	struct page_event_id *event;
+	struct page_entry_id *entry;
 };
 
 static const uint32_t kind_of[] = {
@@ -25,8 +29,9 @@ static const uint32_t kind_of[] = {
 	[FUNCTION_UNKNOWN] = PAGE_UNKNOWN,
 };
 
-static uint32_t add_frame(struct page *page, struct perch_export *export,
-			  const struct export_tree *tree, const struct export_frame *frame)
+static struct page_location_id add_frame(struct page *page, struct perch_export *export,
+					 const struct export_tree *tree,
+					 const struct export_frame *frame)
 {
 	const struct export_function *function = &tree->function[frame->function];
 	const struct perch_dso *const *dsos;
@@ -52,22 +57,23 @@ static int add_tables(struct page *page, struct perch_export *export,
 {
 	for (size_t i = 0; i < tree->nr_frames; i++) {
 		map->location[i] = add_frame(page, export, tree, &tree->frame[i]);
-		if (map->location[i] == PAGE_NONE)
+		if (map->location[i].nr == PAGE_NONE)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < tree->nr_nodes; i++) {
 		uint32_t parent = tree->node[i].parent;
 
-		map->node[i] = perch__page_child(page, parent == NO_INDEX ? 0 : map->node[parent],
+		map->node[i] = perch__page_child(page,
+						 parent == NO_INDEX ? PAGE_ROOT : map->node[parent],
 						 map->location[tree->node[i].frame]);
-		if (map->node[i] == PAGE_NONE)
+		if (map->node[i].nr == PAGE_NONE)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < export->nr_threads; i++) {
 		const struct thread_name *thread = &export->thread[i];
 
 		map->thread[i] = perch__page_thread(page, thread->pid, thread->tid, thread->comm);
-		if (map->thread[i] == PAGE_NONE)
+		if (map->thread[i].nr == PAGE_NONE)
 			return -ENOMEM;
 	}
 	return 0;
@@ -92,9 +98,9 @@ static int add_events(struct page *page, struct perch_export *export, const stru
 		/* folded stacks, with which it is compared, have no name of their event */
 		map->event[i] =
 			old && page->has_counts && i == export->main_event
-				? 0
+				? (struct page_event_id){ 0 }
 				: perch__page_event(page, name, !strcmp(unit, "nanoseconds"));
-		if (map->event[i] == PAGE_NONE)
+		if (map->event[i].nr == PAGE_NONE)
 			rc = -ENOMEM;
 	}
 	free(position);
@@ -107,7 +113,7 @@ static int add_entries(struct page *page, struct perch_export *export,
 	for (size_t i = 0; i < export->nr_entries; i++) {
 		const struct export_entry *from = &export->entry[i];
 		struct page_entry entry = {
-			.node = tree->leaf[i] == NO_INDEX ? 0 : map->node[tree->leaf[i]],
+			.node = tree->leaf[i] == NO_INDEX ? PAGE_ROOT : map->node[tree->leaf[i]],
 			.thread = map->thread[from->thread],
 			.event = map->event[from->event],
 			.old = old,
@@ -115,10 +121,10 @@ static int add_entries(struct page *page, struct perch_export *export,
 		};
 
 		map->entry[i] = perch__page_entry(page, &entry);
-		if (map->entry[i] == PAGE_NONE)
+		if (map->entry[i].nr == PAGE_NONE)
 			return -ENOMEM;
-		page->entry[map->entry[i]].samples += from->samples;
-		page->entry[map->entry[i]].period += from->period;
+		page->entry[map->entry[i].nr].samples += from->samples;
+		page->entry[map->entry[i].nr].period += from->period;
 	}
 	return 0;
 }
@@ -159,11 +165,11 @@ static int add_export(struct page *page, struct perch_export *export, bool old)
 		rc = memory ? 0 : -ENOMEM;
 	}
 	if (!rc) {
-		map.location = memory;
-		map.node = map.location + tree.nr_frames;
-		map.thread = map.node + tree.nr_nodes;
-		map.event = map.thread + export->nr_threads;
-		map.entry = map.event + nr_events;
+		map.location = (struct page_location_id *)memory;
+		map.node = (struct page_node_id *)(map.location + tree.nr_frames);
+		map.thread = (struct page_thread_id *)(map.node + tree.nr_nodes);
+		map.event = (struct page_event_id *)(map.thread + export->nr_threads);
+		map.entry = (struct page_entry_id *)(map.event + nr_events);
 		rc = add_tables(page, export, &tree, &map);
 	}
 	if (!rc)
@@ -200,7 +206,7 @@ int perch__page_put_text(const char *text, FILE *out)
 	return rc;
 }
 
-static uint32_t add_title(struct page *page, const char *title, const char *standard)
+static struct page_text_id add_title(struct page *page, const char *title, const char *standard)
 {
 	char clean[512];
 
@@ -304,9 +310,9 @@ int perch__export_make_page(struct perch_export *export, struct page *page)
 	if (rc)
 		return rc;
 	page->title = add_title(page, options->title, "perch flame graph");
-	page->old_title = options->old ? add_title(page, options->old_title, "the other recording")
-				       : 0;
-	if (page->title == PAGE_NONE || page->old_title == PAGE_NONE)
+	if (options->old)
+		page->old_title = add_title(page, options->old_title, "the other recording");
+	if (page->title.nr == PAGE_NONE || page->old_title.nr == PAGE_NONE)
 		return -ENOMEM;
 	page->by_name = options->old && (export->text || options->old->text);
 	rc = add_source(page, export, false);
@@ -322,7 +328,7 @@ static int put_page(const struct page *page, FILE *out)
 	int rc = perch__page_put(perch__page_head, perch__page_head_size, out);
 
 	if (!rc)
-		rc = perch__page_put_text(page->text + page->title, out);
+		rc = perch__page_put_text(page->text + page->title.nr, out);
 	if (!rc)
 		rc = perch__page_put(perch__page_body, perch__page_body_size, out);
 	if (!rc)

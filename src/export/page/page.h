@@ -31,42 +31,80 @@ enum page_kind {
 	PAGE_INLINED = 4, /* added to one of the others */
 };
 
-/* Members are offsets in page.text, or indexes of page_kind. */
+/* ---- numbers of one kind each: the compiler does not let one be mistaken for another ---- */
+
+struct page_text_id {
+	uint32_t nr; /* offset in page.text */
+};
+struct page_function_id {
+	uint32_t nr; /* in page.function[]; so are the others */
+};
+struct page_location_id {
+	uint32_t nr;
+};
+struct page_node_id {
+	uint32_t nr;
+};
+struct page_thread_id {
+	uint32_t nr;
+};
+struct page_event_id {
+	uint32_t nr;
+};
+struct page_entry_id {
+	uint32_t nr;
+};
+/* No item of a kind (text, function, ...): there is none, or no memory for it. */
+#define PAGE_NO(kind) ((struct page_##kind##_id){ PAGE_NONE })
+
+/* ---- tables ---- */
+
 struct page_function {
-	uint32_t name, dso, kind;
+	struct page_text_id name, dso;
+	uint32_t kind; /* enum page_kind */
 };
 
 struct page_location {
-	uint32_t function, file, line; /* line 0: unknown */
+	struct page_function_id function;
+	struct page_text_id file;
+	uint32_t line; /* 0: unknown */
 };
 
-/* A stack: a location and the stack of its callers. Node 0 is the root, which has no location. */
+/* A stack: a location and the stack of its callers. The root has no location. */
+#define PAGE_ROOT ((struct page_node_id){ 0 })
 struct page_node {
-	uint32_t parent, location;
+	struct page_node_id parent;
+	struct page_location_id location;
 };
 
 struct page_event {
-	uint32_t name, is_clock; /* is_clock: periods are nanoseconds */
+	struct page_text_id name;
+	uint32_t is_clock; /* periods are nanoseconds */
 	/* of text: the name of the only event that is joined under the name; 0: there are several,
 	 * or it is the name */
-	uint32_t single;
+	struct page_text_id single;
 };
 
 struct page_thread {
-	uint32_t pid, tid, comm;
+	uint32_t pid, tid;
+	struct page_text_id comm;
 };
 
 /* The samples of one stack, thread, event and state of the thread (enum export_state). old is 1 in
  * the recording to compare with, else 0. */
 struct page_entry {
-	uint32_t node, thread, event, old, state;
+	struct page_node_id node;
+	struct page_thread_id thread;
+	struct page_event_id event;
+	uint32_t old, state;
 	uint64_t samples, period;
 };
 
 /* A sample, or several of one time and CPU. */
 struct page_sample {
 	uint64_t time, period; /* ns */
-	uint32_t entry, cpu;   /* PAGE_NONE: unknown CPU */
+	struct page_entry_id entry;
+	uint32_t cpu; /* PAGE_NONE: unknown */
 };
 
 struct page {
@@ -79,53 +117,57 @@ struct page {
 	struct page_entry *entry;
 	struct page_sample *sample; /* empty if times and CPUs are unknown */
 	struct page_event *event;
-	uint32_t *note; /* lines that the page shows */
+	struct page_text_id *note; /* lines that the page shows */
 	size_t nr_functions, nr_locations, nr_nodes, nr_threads, nr_entries, nr_samples, nr_events,
 		nr_notes;
 	struct perch__hash_table texts, functions, locations, nodes, threads, events, entries;
 	/* Functions of one name are one, because folded stacks, with which the others are compared,
 	 * have no DSOs, and few marks of kinds. */
 	bool by_name;
-	struct perch__hash_table names; /* with by_name: of functions */
-	uint32_t title, old_title;	/* old_title: 0 if there is nothing to compare with */
+	struct perch__hash_table names;	      /* with by_name: of functions */
+	struct page_text_id title, old_title; /* old_title: 0 if there is nothing to compare with */
 	bool has_cpus, has_times;
 	bool has_counts; /* some entries have a number that may not be that of samples */
 	/* What threads and CPUs did, of the export; NULL: unknown. row_name: of each track. */
 	const struct export_states *states;
-	uint32_t *row_name;
+	struct page_text_id *row_name;
 	unsigned digits; /* behind the point: all numbers of samples and periods are / 10^digits */
 };
 
 #define PAGE_MAX_DIGITS 9
 
-/* ---- page_model.c: all functions return an index or offset, or PAGE_NONE if out of memory ---- */
+/* ---- page_model.c: functions return an item, or PAGE_NO() if out of memory ---- */
 
 /* Returns 0 or -ENOMEM. page_clear() is allowed after a failure. */
 int perch__page_init(struct page *page);
 void perch__page_clear(struct page *page);
 
-uint32_t perch__page_text(struct page *page, const char *text);
-uint32_t perch__page_function(struct page *page, const char *name, const char *dso, uint32_t kind);
-uint32_t perch__page_location(struct page *page, uint32_t function, const char *file,
-			      uint32_t line);
-/* The same, of offsets and an index of the page. If one is PAGE_NONE, so is the result. */
-uint32_t perch__page_function_of(struct page *page, uint32_t name, uint32_t dso, uint32_t kind);
-uint32_t perch__page_location_of(struct page *page, uint32_t function, uint32_t file,
-				 uint32_t line);
-uint32_t perch__page_thread_of(struct page *page, uint32_t pid, uint32_t tid, uint32_t comm);
-uint32_t perch__page_child(struct page *page, uint32_t parent, uint32_t location);
-uint32_t perch__page_thread(struct page *page, uint32_t pid, uint32_t tid, const char *comm);
-uint32_t perch__page_event(struct page *page, const char *name, bool is_clock);
+struct page_text_id perch__page_text(struct page *page, const char *text);
+struct page_function_id perch__page_function(struct page *page, const char *name, const char *dso,
+					     uint32_t kind);
+struct page_location_id perch__page_location(struct page *page, struct page_function_id function,
+					     const char *file, uint32_t line);
+/* The same, of items of the page. If one is PAGE_NO(), so is the result. */
+struct page_function_id perch__page_function_of(struct page *page,
+						const struct page_function *wanted);
+struct page_location_id perch__page_location_of(struct page *page,
+						const struct page_location *wanted);
+struct page_thread_id perch__page_thread_of(struct page *page, const struct page_thread *wanted);
+struct page_node_id perch__page_child(struct page *page, struct page_node_id parent,
+				      struct page_location_id location);
+struct page_thread_id perch__page_thread(struct page *page, uint32_t pid, uint32_t tid,
+					 const char *comm);
+struct page_event_id perch__page_event(struct page *page, const char *name, bool is_clock);
 /* The same for a name in a text, where one name on several kinds of cores is one event. */
-uint32_t perch__page_text_event(struct page *page, const char *name, bool is_clock);
+struct page_event_id perch__page_text_event(struct page *page, const char *name, bool is_clock);
 /* The name of an event. */
-const char *perch__page_event_name(const struct page *page, uint32_t event);
+const char *perch__page_event_name(const struct page *page, struct page_event_id event);
 /* The event with the most samples that are not to compare with; 0: there is none. samples: those of
  * other events. */
-uint32_t perch__page_main_event(const struct page *page, uint64_t *others);
+struct page_event_id perch__page_main_event(const struct page *page, uint64_t *others);
 /* Finds the entry of wanted (its samples and period are not compared), or adds it with 0 samples.
  */
-uint32_t perch__page_entry(struct page *page, const struct page_entry *wanted);
+struct page_entry_id perch__page_entry(struct page *page, const struct page_entry *wanted);
 /* Makes the digits behind the point at least as many. Returns 0, or -EOVERFLOW if a number is too
  * large; the page is then as before. */
 int perch__page_set_digits(struct page *page, unsigned digits);
@@ -168,9 +210,9 @@ struct page_block {
 void perch__page_put_number(struct page_block *block, uint64_t number);
 void perch__page_put_bytes(struct page_block *block, const char *bytes, size_t nr);
 /* Writes a column of a table: expression is evaluated for each i. */
-#define PUT_COLUMN(block, nr, expression)                              \
+#define PUT_COLUMN(block, number, expression)                          \
 	do {                                                           \
-		for (size_t i = 0; i < (nr); i++)                      \
+		for (size_t i = 0; i < (number); i++)                  \
 			perch__page_put_number((block), (expression)); \
 	} while (0)
 

@@ -64,24 +64,24 @@ static void put_texts(struct page_block *block, const struct page *page, uint32_
 
 static void put_tables(struct page_block *block, const struct page *page, const uint32_t *number)
 {
-	perch__page_put_number(block, number[page->title]);
-	perch__page_put_number(block, number[page->old_title]);
+	perch__page_put_number(block, number[page->title.nr]);
+	perch__page_put_number(block, number[page->old_title.nr]);
 	perch__page_put_number(block, page->nr_notes);
-	PUT_COLUMN(block, page->nr_notes, number[page->note[i]]);
+	PUT_COLUMN(block, page->nr_notes, number[page->note[i].nr]);
 	perch__page_put_number(block, page->nr_events);
-	PUT_COLUMN(block, page->nr_events, number[page->event[i].name]);
+	PUT_COLUMN(block, page->nr_events, number[page->event[i].name.nr]);
 	PUT_COLUMN(block, page->nr_events, page->event[i].is_clock);
 	perch__page_put_number(block, page->nr_threads);
 	PUT_COLUMN(block, page->nr_threads, page->thread[i].pid);
 	PUT_COLUMN(block, page->nr_threads, page->thread[i].tid);
-	PUT_COLUMN(block, page->nr_threads, number[page->thread[i].comm]);
+	PUT_COLUMN(block, page->nr_threads, number[page->thread[i].comm.nr]);
 	perch__page_put_number(block, page->nr_functions);
-	PUT_COLUMN(block, page->nr_functions, number[page->function[i].name]);
-	PUT_COLUMN(block, page->nr_functions, number[page->function[i].dso]);
+	PUT_COLUMN(block, page->nr_functions, number[page->function[i].name.nr]);
+	PUT_COLUMN(block, page->nr_functions, number[page->function[i].dso.nr]);
 	PUT_COLUMN(block, page->nr_functions, page->function[i].kind);
 	perch__page_put_number(block, page->nr_locations);
-	PUT_COLUMN(block, page->nr_locations, page->location[i].function);
-	PUT_COLUMN(block, page->nr_locations, number[page->location[i].file]);
+	PUT_COLUMN(block, page->nr_locations, page->location[i].function.nr);
+	PUT_COLUMN(block, page->nr_locations, number[page->location[i].file.nr]);
 	PUT_COLUMN(block, page->nr_locations, page->location[i].line);
 }
 
@@ -92,11 +92,12 @@ static void put_nodes(struct page_block *block, const struct page *page)
 	for (size_t i = 1; i < page->nr_nodes; i++) {
 		uint32_t levels = 0;
 
-		for (size_t at = i - 1; at != page->node[i].parent; at = page->node[at].parent)
+		for (size_t at = i - 1; at != page->node[i].parent.nr;
+		     at = page->node[at].parent.nr)
 			levels++;
 		perch__page_put_number(block, levels);
 	}
-	PUT_COLUMN(block, page->nr_nodes - 1, page->node[i + 1].location);
+	PUT_COLUMN(block, page->nr_nodes - 1, page->node[i + 1].location.nr);
 }
 
 static void put_entries(struct page_block *block, const struct page *page)
@@ -105,9 +106,9 @@ static void put_entries(struct page_block *block, const struct page *page)
 	size_t nr = page->nr_entries;
 
 	perch__page_put_number(block, nr);
-	PUT_COLUMN(block, nr, entry[i].node - (i ? entry[i - 1].node : 0));
-	PUT_COLUMN(block, nr, entry[i].thread);
-	PUT_COLUMN(block, nr, 16 * entry[i].event + 2 * entry[i].state + entry[i].old);
+	PUT_COLUMN(block, nr, entry[i].node.nr - (i ? entry[i - 1].node.nr : 0));
+	PUT_COLUMN(block, nr, entry[i].thread.nr);
+	PUT_COLUMN(block, nr, 16 * entry[i].event.nr + 2 * entry[i].state + entry[i].old);
 	PUT_COLUMN(block, nr, entry[i].samples);
 	PUT_COLUMN(block, nr, entry[i].period);
 }
@@ -155,7 +156,7 @@ static void find_times(struct groups *groups, const struct page *page)
 static bool has_equal_periods(const struct page *page)
 {
 	for (size_t i = 0; i < page->nr_samples; i++) {
-		const struct page_entry *entry = &page->entry[page->sample[i].entry];
+		const struct page_entry *entry = &page->entry[page->sample[i].entry.nr];
 
 		if (page->sample[i].period * entry->samples != entry->period)
 			return false;
@@ -211,13 +212,13 @@ static int make_groups(struct groups *groups, const struct page *page)
 			(unsigned __int128)(sample->time - groups->first) * groups->slices;
 
 		groups->group[groups->nr++] = (struct page_group){
-			.entry = sample->entry,
+			.entry = sample->entry.nr,
 			.slice = (uint32_t)(slice / groups->duration),
 			.cpu = page->has_cpus ? sample->cpu + 1 : 0,
 			.samples = 1,
 			.period = sample->period,
 		};
-		if (i + 1 == page->nr_samples || sample[1].entry != sample->entry) {
+		if (i + 1 == page->nr_samples || sample[1].entry.nr != sample->entry.nr) {
 			join_groups(groups, start);
 			start = groups->nr;
 		}

@@ -15,9 +15,10 @@ int perch__page_init(struct page *page)
 	*page = (struct page){ 0 };
 	page->texts.seed = page->functions.seed = page->locations.seed = seed;
 	page->nodes.seed = page->threads.seed = page->events.seed = page->entries.seed = seed;
-	if (perch__page_text(page, "") || PERCH__ARRAY_RESERVE_BY_NR(page->node, page->nr_nodes, 1))
+	if (perch__page_text(page, "").nr ||
+	    PERCH__ARRAY_RESERVE_BY_NR(page->node, page->nr_nodes, 1))
 		return -ENOMEM;
-	page->node[page->nr_nodes++] = (struct page_node){ PAGE_NONE, PAGE_NONE };
+	page->node[page->nr_nodes++] = (struct page_node){ PAGE_NO(node), PAGE_NO(location) };
 	return 0;
 }
 
@@ -49,21 +50,21 @@ static bool same_text(const void *text, uint32_t offset, const void *key)
 	return !strcmp((const char *)text + offset, key);
 }
 
-uint32_t perch__page_text(struct page *page, const char *text)
+struct page_text_id perch__page_text(struct page *page, const char *text)
 {
 	uint64_t hash = perch__hash_text(page->texts.seed, text);
 	uint32_t found = perch__hash_find(&page->texts, hash, same_text, page->text, text);
 	size_t size = strlen(text) + 1;
 
 	if (found != PERCH__HASH_NONE)
-		return found;
+		return (struct page_text_id){ found };
 	if (PERCH__ARRAY_RESERVE_BY_NR(page->text, page->nr_bytes, size) ||
 	    perch__hash_add(&page->texts, hash, page->nr_bytes))
-		return PAGE_NONE;
+		return PAGE_NO(text);
 	memcpy(page->text + page->nr_bytes, text, size);
 	found = (uint32_t)page->nr_bytes;
 	page->nr_bytes += size;
-	return found;
+	return (struct page_text_id){ found };
 }
 
 static uint64_t hash_key(uint64_t seed, const uint32_t *number, size_t nr)
@@ -76,29 +77,30 @@ static uint64_t hash_key(uint64_t seed, const uint32_t *number, size_t nr)
 }
 
 /*
- * Defines find_NAME(), which returns the index of an item whose key (its first NUMBERS numbers) is
- * that of *wanted, and adds *wanted if there is none.
+ * Defines find_NAME(), which returns the item whose key (its first NUMBERS numbers) is that of
+ * *wanted, and adds *wanted if there is none.
  */
-#define DEFINE_FIND(name, array, nr, table, numbers)                                            \
+#define DEFINE_FIND(name, array, nr_items, table, numbers)                                      \
 	static bool same_##name(const void *items, uint32_t index, const void *key)             \
 	{                                                                                       \
 		return !memcmp((const struct page_##name *)items + index, key,                  \
 			       (numbers) * sizeof(uint32_t));                                   \
 	}                                                                                       \
                                                                                                 \
-	static uint32_t find_##name(struct page *page, const struct page_##name *wanted)        \
+	static struct page_##name##_id find_##name(struct page *page,                           \
+						   const struct page_##name *wanted)            \
 	{                                                                                       \
 		uint64_t hash = hash_key(page->table.seed, (const uint32_t *)wanted, numbers);  \
 		uint32_t found =                                                                \
 			perch__hash_find(&page->table, hash, same_##name, page->array, wanted); \
                                                                                                 \
 		if (found != PERCH__HASH_NONE)                                                  \
-			return found;                                                           \
-		if (PERCH__ARRAY_RESERVE_BY_NR(page->array, page->nr, 1) ||                     \
-		    perch__hash_add(&page->table, hash, page->nr))                              \
-			return PAGE_NONE;                                                       \
-		page->array[page->nr] = *wanted;                                                \
-		return (uint32_t)page->nr++;                                                    \
+			return (struct page_##name##_id){ found };                              \
+		if (PERCH__ARRAY_RESERVE_BY_NR(page->array, page->nr_items, 1) ||               \
+		    perch__hash_add(&page->table, hash, page->nr_items))                        \
+			return PAGE_NO(name);                                                   \
+		page->array[page->nr_items] = *wanted;                                          \
+		return (struct page_##name##_id){ (uint32_t)page->nr_items++ };                 \
 	}
 
 DEFINE_FIND(function, function, nr_functions, functions, 3)
@@ -110,126 +112,137 @@ DEFINE_FIND(entry, entry, nr_entries, entries, 5)
 
 static bool same_name(const void *functions, uint32_t index, const void *name)
 {
-	return ((const struct page_function *)functions)[index].name == *(const uint32_t *)name;
+	return ((const struct page_function *)functions)[index].name.nr ==
+	       ((const struct page_text_id *)name)->nr;
 }
 
 /* The function of a name, which is added with its DSO and kind if there is none. */
-static uint32_t find_by_name(struct page *page, const struct page_function *wanted)
+static struct page_function_id find_by_name(struct page *page, const struct page_function *wanted)
 {
-	uint64_t hash = perch__hash_integer(page->functions.seed, wanted->name);
-	uint32_t found =
-		perch__hash_find(&page->names, hash, same_name, page->function, &wanted->name);
+	uint64_t hash = perch__hash_integer(page->functions.seed, wanted->name.nr);
+	struct page_function_id found = { perch__hash_find(&page->names, hash, same_name,
+							   page->function, &wanted->name) };
 
-	if (found != PERCH__HASH_NONE)
+	if (found.nr != PERCH__HASH_NONE)
 		return found;
 	found = find_function(page, wanted);
-	if (found != PAGE_NONE && perch__hash_add(&page->names, hash, found))
-		return PAGE_NONE;
+	if (found.nr != PAGE_NONE && perch__hash_add(&page->names, hash, found.nr))
+		return PAGE_NO(function);
 	return found;
 }
 
-uint32_t perch__page_function_of(struct page *page, uint32_t name, uint32_t dso, uint32_t kind)
+struct page_function_id perch__page_function_of(struct page *page,
+						const struct page_function *wanted)
 {
-	const struct page_function wanted = { name, dso, kind };
-
-	if (name == PAGE_NONE || dso == PAGE_NONE)
-		return PAGE_NONE;
-	return page->by_name ? find_by_name(page, &wanted) : find_function(page, &wanted);
+	if (wanted->name.nr == PAGE_NONE || wanted->dso.nr == PAGE_NONE)
+		return PAGE_NO(function);
+	return page->by_name ? find_by_name(page, wanted) : find_function(page, wanted);
 }
 
-uint32_t perch__page_function(struct page *page, const char *name, const char *dso, uint32_t kind)
+struct page_function_id perch__page_function(struct page *page, const char *name, const char *dso,
+					     uint32_t kind)
 {
-	uint32_t text = perch__page_text(page, name);
+	struct page_function wanted = { .name = perch__page_text(page, name), .kind = kind };
 
-	return perch__page_function_of(page, text, perch__page_text(page, dso), kind);
+	wanted.dso = perch__page_text(page, dso);
+	return perch__page_function_of(page, &wanted);
 }
 
-uint32_t perch__page_location_of(struct page *page, uint32_t function, uint32_t file, uint32_t line)
+struct page_location_id perch__page_location_of(struct page *page,
+						const struct page_location *wanted)
 {
-	if (function == PAGE_NONE || file == PAGE_NONE)
-		return PAGE_NONE;
-	return find_location(page, &(struct page_location){ function, file, line });
+	if (wanted->function.nr == PAGE_NONE || wanted->file.nr == PAGE_NONE)
+		return PAGE_NO(location);
+	return find_location(page, wanted);
 }
 
-uint32_t perch__page_location(struct page *page, uint32_t function, const char *file, uint32_t line)
+struct page_location_id perch__page_location(struct page *page, struct page_function_id function,
+					     const char *file, uint32_t line)
 {
-	return perch__page_location_of(page, function, perch__page_text(page, file), line);
+	return perch__page_location_of(
+		page, &(struct page_location){ function, perch__page_text(page, file), line });
 }
 
-uint32_t perch__page_thread_of(struct page *page, uint32_t pid, uint32_t tid, uint32_t comm)
+struct page_thread_id perch__page_thread_of(struct page *page, const struct page_thread *wanted)
 {
-	if (comm == PAGE_NONE)
-		return PAGE_NONE;
-	return find_thread(page, &(struct page_thread){ pid, tid, comm });
+	return wanted->comm.nr == PAGE_NONE ? PAGE_NO(thread) : find_thread(page, wanted);
 }
 
-uint32_t perch__page_thread(struct page *page, uint32_t pid, uint32_t tid, const char *comm)
+struct page_thread_id perch__page_thread(struct page *page, uint32_t pid, uint32_t tid,
+					 const char *comm)
 {
-	return perch__page_thread_of(page, pid, tid, perch__page_text(page, comm));
+	return perch__page_thread_of(page, &(struct page_thread){ pid, tid,
+								  perch__page_text(page, comm) });
 }
 
-uint32_t perch__page_child(struct page *page, uint32_t parent, uint32_t location)
+struct page_node_id perch__page_child(struct page *page, struct page_node_id parent,
+				      struct page_location_id location)
 {
-	if (parent == PAGE_NONE || location == PAGE_NONE)
-		return PAGE_NONE;
+	if (parent.nr == PAGE_NONE || location.nr == PAGE_NONE)
+		return PAGE_NO(node);
 	return find_node(page, &(struct page_node){ parent, location });
 }
 
-uint32_t perch__page_event(struct page *page, const char *name, bool is_clock)
+struct page_event_id perch__page_event(struct page *page, const char *name, bool is_clock)
 {
-	uint32_t text = perch__page_text(page, name);
+	struct page_text_id text = perch__page_text(page, name);
 
-	return text == PAGE_NONE ? PAGE_NONE
-				 : find_event(page, &(struct page_event){ text, is_clock });
+	return text.nr == PAGE_NONE
+		       ? PAGE_NO(event)
+		       : find_event(page,
+				    &(struct page_event){ .name = text, .is_clock = is_clock });
 }
 
-uint32_t perch__page_text_event(struct page *page, const char *name, bool is_clock)
+struct page_event_id perch__page_text_event(struct page *page, const char *name, bool is_clock)
 {
 	char joined[PERCH__EVENT_NAME];
-	uint32_t text, event;
+	struct page_text_id text, *single;
+	struct page_event_id event = PAGE_NO(event);
 	size_t nr = page->nr_events;
 
 	if (!perch__joined_name(name, joined, sizeof(joined)))
 		return perch__page_event(page, name, is_clock);
 	text = perch__page_text(page, name);
-	event = text == PAGE_NONE ? PAGE_NONE : perch__page_event(page, joined, is_clock);
-	if (event == PAGE_NONE)
-		return PAGE_NONE;
+	if (text.nr != PAGE_NONE)
+		event = perch__page_event(page, joined, is_clock);
+	if (event.nr == PAGE_NONE)
+		return event;
+	single = &page->event[event.nr].single;
 	if (page->nr_events > nr)
-		page->event[event].single = text;
-	else if (page->event[event].single != text)
-		page->event[event].single = 0;
+		*single = text;
+	else if (single->nr != text.nr)
+		single->nr = 0;
 	return event;
 }
 
-const char *perch__page_event_name(const struct page *page, uint32_t event)
+const char *perch__page_event_name(const struct page *page, struct page_event_id event)
 {
-	const struct page_event *at = &page->event[event];
+	const struct page_event *at = &page->event[event.nr];
 
-	return page->text + (at->single ? at->single : at->name);
+	return page->text + (at->single.nr ? at->single.nr : at->name.nr);
 }
 
-uint32_t perch__page_main_event(const struct page *page, uint64_t *others)
+struct page_event_id perch__page_main_event(const struct page *page, uint64_t *others)
 {
 	uint64_t *samples = calloc(page->nr_events + 1, sizeof(*samples));
-	uint32_t main = 0;
+	struct page_event_id main = { 0 };
 
 	*others = 0;
 	if (!samples)
-		return PAGE_NONE;
+		return PAGE_NO(event);
 	for (size_t i = 0; i < page->nr_entries; i++)
 		if (!page->entry[i].old)
-			samples[page->entry[i].event] += page->entry[i].samples;
+			samples[page->entry[i].event.nr] += page->entry[i].samples;
 	for (uint32_t i = 1; i < page->nr_events; i++)
-		if (samples[i] > samples[main])
-			main = i;
+		if (samples[i] > samples[main.nr])
+			main.nr = i;
 	for (uint32_t i = 0; i < page->nr_events; i++)
-		*others += i != main ? samples[i] : 0;
+		*others += i != main.nr ? samples[i] : 0;
 	free(samples);
 	return main;
 }
 
-uint32_t perch__page_entry(struct page *page, const struct page_entry *wanted)
+struct page_entry_id perch__page_entry(struct page *page, const struct page_entry *wanted)
 {
 	struct page_entry key = *wanted;
 
@@ -262,9 +275,9 @@ int perch__page_set_digits(struct page *page, unsigned digits)
 
 int perch__page_note(struct page *page, const char *text)
 {
-	uint32_t note = perch__page_text(page, text);
+	struct page_text_id note = perch__page_text(page, text);
 
-	if (note == PAGE_NONE || PERCH__ARRAY_RESERVE_BY_NR(page->note, page->nr_notes, 1))
+	if (note.nr == PAGE_NONE || PERCH__ARRAY_RESERVE_BY_NR(page->note, page->nr_notes, 1))
 		return -ENOMEM;
 	page->note[page->nr_notes++] = note;
 	return 0;

@@ -21,7 +21,9 @@ static bool drop_sample(struct text_reader *reader)
 
 int perch__script_finish(struct text_reader *reader)
 {
-	uint32_t node = 0, dso = 0, kind = PAGE_USER;
+	struct page_node_id node = PAGE_ROOT;
+	struct page_text_id dso = { 0 };
+	uint32_t kind = PAGE_USER;
 	struct page *page = reader->page;
 	int rc;
 
@@ -62,7 +64,8 @@ static bool is_clock(const char *event)
 	return !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
 }
 
-static uint32_t add_event(struct text_reader *reader, const struct script_header *header)
+static struct page_event_id add_event(struct text_reader *reader,
+				      const struct script_header *header)
 {
 	char event[256] = "samples", clean[256];
 
@@ -71,11 +74,13 @@ static uint32_t add_event(struct text_reader *reader, const struct script_header
 			 header->event);
 	perch_clean_text(event, clean, sizeof(clean));
 	reader->other = !perch__text_wants(reader, clean);
-	return reader->other ? 0 : perch__page_text_event(reader->page, clean, is_clock(clean));
+	if (reader->other)
+		return (struct page_event_id){ 0 };
+	return perch__page_text_event(reader->page, clean, is_clock(clean));
 }
 
 /* A thread without a name has its id, as in perf. */
-static uint32_t add_thread(struct page *page, const struct script_header *header)
+static struct page_thread_id add_thread(struct page *page, const struct script_header *header)
 {
 	char id[32] = "[unknown]";
 	const char *comm = header->comm, *end = header->comm_end;
@@ -86,8 +91,9 @@ static uint32_t add_thread(struct page *page, const struct script_header *header
 		comm = id;
 		end = id + strlen(id);
 	}
-	return perch__page_thread_of(page, (uint32_t)header->pid, (uint32_t)header->tid,
-				     perch__text_name(page, comm, end));
+	return perch__page_thread_of(
+		page, &(struct page_thread){ (uint32_t)header->pid, (uint32_t)header->tid,
+					     perch__text_name(page, comm, end) });
 }
 
 static bool read_frame(struct text_reader *reader, const char *at);
@@ -215,7 +221,7 @@ static void split_frame(struct text_reader *reader)
 	char name[TEXT_MAX_NAME]; /* texts of the page move when one is added */
 	size_t nr;
 
-	snprintf(name, sizeof(name), "%s", reader->page->text + frame.name);
+	snprintf(name, sizeof(name), "%s", reader->page->text + frame.name.nr);
 	nr = perch__inlined_names(name, part);
 	if (!nr || reader->nr_frames + nr > TEXT_MAX_DEPTH)
 		return;
@@ -254,7 +260,7 @@ static bool read_frame(struct text_reader *reader, const char *at)
 	frame = &reader->frame[reader->nr_frames];
 	*frame = (struct text_frame){ 0 };
 	set_names(reader, frame, perch__text_skip_blanks(end), address);
-	if (frame->kind == PAGE_JIT && frame->name != PAGE_NONE)
+	if (frame->kind == PAGE_JIT && frame->name.nr != PAGE_NONE)
 		split_frame(reader);
 	reader->nr_frames++;
 	return true;

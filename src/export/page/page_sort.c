@@ -19,8 +19,8 @@ static void number_nodes(const struct page *page, uint32_t *first, uint32_t *nex
 	for (size_t i = 0; i < page->nr_nodes; i++)
 		first[i] = next[i] = PAGE_NONE;
 	for (uint32_t i = (uint32_t)page->nr_nodes - 1; i > 0; i--) {
-		next[i] = first[page->node[i].parent];
-		first[page->node[i].parent] = i;
+		next[i] = first[page->node[i].parent.nr];
+		first[page->node[i].parent.nr] = i;
 	}
 	while (at != PAGE_NONE) {
 		number[at] = nr++;
@@ -29,7 +29,7 @@ static void number_nodes(const struct page *page, uint32_t *first, uint32_t *nex
 			continue;
 		}
 		while (at != PAGE_NONE && next[at] == PAGE_NONE)
-			at = page->node[at].parent;
+			at = page->node[at].parent.nr;
 		if (at != PAGE_NONE)
 			at = next[at];
 	}
@@ -50,14 +50,14 @@ static int sort_nodes(struct page *page)
 	number_nodes(page, memory, memory + nr, number);
 	node[0] = page->node[0];
 	for (size_t i = 1; i < nr; i++) {
-		node[number[i]].parent = number[page->node[i].parent];
+		node[number[i]].parent.nr = number[page->node[i].parent.nr];
 		node[number[i]].location = page->node[i].location;
 	}
 	/* with the capacity that page_model.c computes from nr_nodes, which does not grow any more
 	 */
 	memcpy(page->node, node, nr * sizeof(*node));
 	for (size_t i = 0; i < page->nr_entries; i++)
-		page->entry[i].node = number[page->entry[i].node];
+		page->entry[i].node.nr = number[page->entry[i].node.nr];
 	free(node);
 	free(memory);
 	return 0;
@@ -69,13 +69,13 @@ static int compare_entries(const void *left, const void *right, void *entries)
 	const struct page_entry *a = (struct page_entry *)entries + *(const uint32_t *)left;
 	const struct page_entry *b = (struct page_entry *)entries + *(const uint32_t *)right;
 
-	if (a->node != b->node)
-		return a->node < b->node ? -1 : 1;
-	if (a->event != b->event)
-		return a->event < b->event ? -1 : 1;
+	if (a->node.nr != b->node.nr)
+		return a->node.nr < b->node.nr ? -1 : 1;
+	if (a->event.nr != b->event.nr)
+		return a->event.nr < b->event.nr ? -1 : 1;
 	if (a->old != b->old)
 		return a->old < b->old ? -1 : 1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
+	return a->thread.nr < b->thread.nr ? -1 : a->thread.nr > b->thread.nr;
 }
 
 static int compare_times(const void *left, const void *right)
@@ -97,11 +97,11 @@ static int sort_samples(struct page *page)
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < page->nr_samples; i++)
-		end[page->sample[i].entry + 1]++;
+		end[page->sample[i].entry.nr + 1]++;
 	for (size_t i = 0; i < page->nr_entries; i++)
 		end[i + 1] += end[i];
 	for (size_t i = 0; i < page->nr_samples; i++)
-		sorted[end[page->sample[i].entry]++] = page->sample[i];
+		sorted[end[page->sample[i].entry.nr]++] = page->sample[i];
 	for (size_t i = 0, start = 0; i < page->nr_entries; start = end[i++])
 		for (size_t k = start + 1; k < end[i]; k++)
 			if (sorted[k].time < sorted[k - 1].time) {
@@ -135,7 +135,7 @@ static int sort_entries(struct page *page)
 		number[order[i]] = i;
 	}
 	for (size_t i = 0; i < page->nr_samples; i++)
-		page->sample[i].entry = number[page->sample[i].entry];
+		page->sample[i].entry.nr = number[page->sample[i].entry.nr];
 	free(order);
 	free(page->entry);
 	page->entry = entry;

@@ -36,7 +36,7 @@ int perch__page_add_states(struct page *page, struct export_states *states)
 	page->states = states;
 	for (size_t i = 0; i < states->nr_tracks; i++) {
 		page->row_name[i] = perch__page_text(page, states->track[i].name);
-		if (page->row_name[i] == PAGE_NONE)
+		if (page->row_name[i].nr == PAGE_NONE)
 			return -ENOMEM;
 	}
 	return 0;
@@ -133,7 +133,7 @@ void perch__page_put_states(struct page_block *block, const struct page *page,
 	PUT_COLUMN(block, nr, track[i].is_cpu);
 	PUT_COLUMN(block, nr, track[i].pid);
 	PUT_COLUMN(block, nr, track[i].id);
-	PUT_COLUMN(block, nr, number[page->row_name[i]]);
+	PUT_COLUMN(block, nr, number[page->row_name[i].nr]);
 	for (size_t state = 0; state < EXPORT_STATES; state++)
 		PUT_COLUMN(block, nr, track[i].sum[state]);
 	PUT_COLUMN(block, nr, track[i].nr);

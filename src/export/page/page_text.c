@@ -97,12 +97,13 @@ static uint32_t kind_of_name(const char *start, const char **end)
 }
 
 /* Adds the functions of a folded line, from after the name of the thread to end. */
-static uint32_t add_folded_frames(struct text_reader *reader, const char *at, const char *end)
+static struct page_node_id add_folded_frames(struct text_reader *reader, const char *at,
+					     const char *end)
 {
-	uint32_t node = 0;
+	struct page_node_id node = PAGE_ROOT;
 	size_t depth = 0;
 
-	while (at < end && node != PAGE_NONE) {
+	while (at < end && node.nr != PAGE_NONE) {
 		const char *next = memchr(at, ';', (size_t)(end - at));
 		const char *stop = next ? next : end;
 		struct text_frame frame = { 0 };
@@ -190,7 +191,8 @@ static int read_folded(struct text_reader *reader, const char *line)
 	if (!comm_end)
 		comm_end = last;
 	reader->entry.thread = perch__page_thread_of(
-		reader->page, 0, 0, perch__text_name(reader->page, line, comm_end));
+		reader->page,
+		&(struct page_thread){ .comm = perch__text_name(reader->page, line, comm_end) });
 	reader->entry.event = perch__page_event(reader->page, "count", false);
 	reader->page->has_counts = true;
 	reader->entry.node = add_folded_frames(reader, comm_end + 1, last);

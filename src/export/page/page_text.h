@@ -16,7 +16,8 @@
 
 /* A frame of perf script, which prints the innermost one first. */
 struct text_frame {
-	uint32_t name, dso, kind, file, line; /* texts of the page */
+	struct page_text_id name, dso, file;
+	uint32_t kind, line;
 };
 
 struct text_reader {
@@ -47,13 +48,14 @@ struct text_reader {
 /* ---- page_text_parts.c ---- */
 
 /* Adds a name of the text, cleaned, without the bytes from end on. */
-uint32_t perch__text_name(struct page *page, const char *start, const char *end);
+struct page_text_id perch__text_name(struct page *page, const char *start, const char *end);
 /* True for an event whose samples are wanted. Its name must be clean. */
 bool perch__text_wants(struct text_reader *reader, const char *event);
 /* Adds samples of a stack, and sets reader->sample.entry. Returns 0, -ENOMEM or -EOVERFLOW. */
 int perch__text_add_samples(struct text_reader *reader, uint64_t samples, uint64_t period);
-/* Replaces a node by its child of a frame; PAGE_NONE if out of memory. */
-void perch__text_add_frame(struct page *page, uint32_t *node, const struct text_frame *frame);
+/* Replaces a node by its child of a frame; PAGE_NO() if out of memory. */
+void perch__text_add_frame(struct page *page, struct page_node_id *node,
+			   const struct text_frame *frame);
 /* Reads a number. Returns its end; NULL if there is none or if it is too large. */
 const char *perch__text_number(const char *at, uint64_t *number);
 

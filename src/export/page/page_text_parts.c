@@ -5,7 +5,7 @@
 
 #include "page_text.h"
 
-uint32_t perch__text_name(struct page *page, const char *start, const char *end)
+struct page_text_id perch__text_name(struct page *page, const char *start, const char *end)
 {
 	char name[TEXT_MAX_NAME], clean[TEXT_MAX_NAME];
 	size_t length = (size_t)(end - start);
@@ -48,31 +48,28 @@ bool perch__text_wants(struct text_reader *reader, const char *event)
 int perch__text_add_samples(struct text_reader *reader, uint64_t samples, uint64_t period)
 {
 	struct page *page = reader->page;
-	uint32_t index = reader->entry.thread == PAGE_NONE || reader->entry.event == PAGE_NONE ||
-					 reader->entry.node == PAGE_NONE
-				 ? PAGE_NONE
-				 : perch__page_entry(page, &reader->entry);
+	const struct page_entry *wanted = &reader->entry;
+	struct page_entry *entry;
 
-	if (index == PAGE_NONE)
+	reader->sample.entry = PAGE_NO(entry);
+	if (wanted->thread.nr != PAGE_NONE && wanted->event.nr != PAGE_NONE &&
+	    wanted->node.nr != PAGE_NONE)
+		reader->sample.entry = perch__page_entry(page, wanted);
+	if (reader->sample.entry.nr == PAGE_NONE)
 		return -ENOMEM;
-	if (__builtin_add_overflow(page->entry[index].samples, samples,
-				   &page->entry[index].samples) ||
-	    __builtin_add_overflow(page->entry[index].period, period, &page->entry[index].period))
+	entry = &page->entry[reader->sample.entry.nr];
+	if (__builtin_add_overflow(entry->samples, samples, &entry->samples) ||
+	    __builtin_add_overflow(entry->period, period, &entry->period))
 		return -EOVERFLOW;
-	reader->sample.entry = index;
 	return 0;
 }
 
-void perch__text_add_frame(struct page *page, uint32_t *node, const struct text_frame *frame)
+void perch__text_add_frame(struct page *page, struct page_node_id *node,
+			   const struct text_frame *frame)
 {
-	uint32_t function;
+	const struct page_function function = { frame->name, frame->dso, frame->kind };
+	struct page_location location = { .file = frame->file, .line = frame->line };
 
-	if (*node == PAGE_NONE || frame->name == PAGE_NONE || frame->dso == PAGE_NONE ||
-	    frame->file == PAGE_NONE) {
-		*node = PAGE_NONE;
-		return;
-	}
-	function = perch__page_function_of(page, frame->name, frame->dso, frame->kind);
-	*node = perch__page_child(
-		page, *node, perch__page_location_of(page, function, frame->file, frame->line));
+	location.function = perch__page_function_of(page, &function);
+	*node = perch__page_child(page, *node, perch__page_location_of(page, &location));
 }

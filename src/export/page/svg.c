@@ -38,14 +38,16 @@ static const enum page_kind legend[] = { PAGE_USER, PAGE_KERNEL, PAGE_INLINED, P
 
 struct picture {
 	const struct page *page;
-	/* The nodes are stacks of functions. The "location" of a node is its function, or that of a
-	 * child of the root the number of functions plus the text of its name. */
+	/* The nodes are stacks of functions. The number of a node's "location" is that of its
+	 * function; of a child of the root it is the number of functions plus the text of its
+	 * name. */
 	struct page tree;
-	uint64_t *total, *old; /* by node; old: of the recording to compare with */
-	uint32_t *leaf;	       /* by entry of the page: its node */
-	uint32_t *sorted;      /* the nodes but the root, by parent and name */
-	uint32_t *first;       /* by node: its first child in sorted */
-	uint32_t event, rows;
+	uint64_t *total, *old;	   /* by node; old: of the recording to compare with */
+	struct page_node_id *leaf; /* by entry of the page: its node */
+	uint32_t *sorted;	   /* the nodes but the root, by parent and name */
+	uint32_t *first;	   /* by node: its first child in sorted */
+	struct page_event_id event;
+	uint32_t rows;
 	size_t hidden;
 	bool drawn[KINDS]; /* kinds of functions that have frames */
 	FILE *out;
@@ -53,20 +55,26 @@ struct picture {
 
 /* ---- tree ---- */
 
-/* Adds the functions of an entry. Returns its node, or PAGE_NONE. */
-static uint32_t add_stack(struct picture *picture, const struct page_entry *entry)
+static struct page_node_id child_of(struct picture *picture, struct page_node_id parent,
+				    uint32_t key)
+{
+	return perch__page_child(&picture->tree, parent, (struct page_location_id){ key });
+}
+
+/* Adds the functions of an entry. Returns its node, or PAGE_NO(). */
+static struct page_node_id add_stack(struct picture *picture, const struct page_entry *entry)
 {
 	const struct page *page = picture->page;
-	uint32_t path[MAX_ROWS], nr = 0, node = entry->node;
-	uint32_t to = perch__page_child(
-		&picture->tree, 0, (uint32_t)page->nr_functions + page->thread[entry->thread].comm);
+	uint32_t path[MAX_ROWS], nr = 0;
+	const struct page_node *node = &page->node[entry->node.nr];
+	uint32_t name = page->thread[entry->thread.nr].comm.nr;
+	struct page_node_id to = child_of(picture, PAGE_ROOT, (uint32_t)page->nr_functions + name);
 
 	/* deeper stacks lose their outer frames; those of recordings are not as deep */
-	for (; page->node[node].parent != PAGE_NONE && nr < MAX_ROWS;
-	     node = page->node[node].parent)
-		path[nr++] = page->location[page->node[node].location].function;
+	for (; node->parent.nr != PAGE_NONE && nr < MAX_ROWS; node = &page->node[node->parent.nr])
+		path[nr++] = page->location[node->location.nr].function.nr;
 	while (nr > 0)
-		to = perch__page_child(&picture->tree, to, path[--nr]);
+		to = child_of(picture, to, path[--nr]);
 	return to;
 }
 
@@ -80,7 +88,7 @@ static int make_tree(struct picture *picture)
 		return -ENOMEM;
 	for (size_t i = 0; i < page->nr_entries; i++) {
 		picture->leaf[i] = add_stack(picture, &page->entry[i]);
-		if (picture->leaf[i] == PAGE_NONE)
+		if (picture->leaf[i].nr == PAGE_NONE)
 			return -ENOMEM;
 	}
 	picture->total = calloc(2 * tree->nr_nodes, sizeof(*picture->total));
@@ -88,12 +96,12 @@ static int make_tree(struct picture *picture)
 		return -ENOMEM;
 	picture->old = picture->total + tree->nr_nodes;
 	for (size_t i = 0; i < page->nr_entries; i++)
-		if (page->entry[i].event == picture->event)
-			(page->entry[i].old ? picture->old : picture->total)[picture->leaf[i]] +=
+		if (page->entry[i].event.nr == picture->event.nr)
+			(page->entry[i].old ? picture->old : picture->total)[picture->leaf[i].nr] +=
 				page->entry[i].period;
 	for (size_t i = tree->nr_nodes - 1; i > 0; i--) {
-		picture->total[tree->node[i].parent] += picture->total[i];
-		picture->old[tree->node[i].parent] += picture->old[i];
+		picture->total[tree->node[i].parent.nr] += picture->total[i];
+		picture->old[tree->node[i].parent.nr] += picture->old[i];
 	}
 	return 0;
 }
@@ -101,12 +109,12 @@ static int make_tree(struct picture *picture)
 static const char *name_of(const struct picture *picture, uint32_t node)
 {
 	const struct page *page = picture->page;
-	uint32_t key = picture->tree.node[node].location;
+	uint32_t key = picture->tree.node[node].location.nr;
 
 	if (!node)
 		return "all";
 	if (key < page->nr_functions)
-		return page->text + page->function[key].name;
+		return page->text + page->function[key].name.nr;
 	return page->text + key - page->nr_functions;
 }
 
@@ -117,8 +125,8 @@ static int compare_nodes(const void *left, const void *right, void *context)
 	const struct page_node *node = picture->tree.node;
 	int order;
 
-	if (node[a].parent != node[b].parent)
-		return node[a].parent < node[b].parent ? -1 : 1;
+	if (node[a].parent.nr != node[b].parent.nr)
+		return node[a].parent.nr < node[b].parent.nr ? -1 : 1;
 	order = strcmp(name_of(picture, a), name_of(picture, b));
 	return order ? order : a < b ? -1 : 1;
 }
@@ -133,7 +141,7 @@ static int sort_tree(struct picture *picture)
 	picture->first = picture->sorted + nr;
 	for (uint32_t i = 1; i < nr; i++) {
 		picture->sorted[i - 1] = i;
-		picture->first[picture->tree.node[i].parent + 1]++;
+		picture->first[picture->tree.node[i].parent.nr + 1]++;
 	}
 	for (size_t i = 0; i < nr; i++)
 		picture->first[i + 1] += picture->first[i];
@@ -184,9 +192,9 @@ static void put_change(const struct picture *picture, double change)
 static void put_class(struct picture *picture, uint32_t node)
 {
 	const struct page *page = picture->page;
-	uint32_t key = picture->tree.node[node].location, kind;
+	uint32_t key = picture->tree.node[node].location.nr, kind;
 
-	if (page->old_title) {
+	if (page->old_title.nr) {
 		put_change(picture, change_of(picture, node));
 	} else if (!node || key >= page->nr_functions) {
 		fputs("thread", picture->out);
@@ -251,7 +259,7 @@ static int put_frame(struct picture *picture, const struct drawn *frame, double 
 		total > 0 ? 100 * (double)picture->total[frame->node] / total : 0);
 	put_number(picture, picture->total[frame->node]);
 	fputc(')', picture->out);
-	if (picture->page->old_title)
+	if (picture->page->old_title.nr)
 		fprintf(picture->out, " %+.2f%%", 100 * change_of(picture, frame->node));
 	fputs("</title><rect class=\"", picture->out);
 	put_class(picture, frame->node);
@@ -327,20 +335,20 @@ static int put_head(struct picture *picture, double height)
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
 		"viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>",
 		WIDTH, height, WIDTH, height);
-	rc = perch__page_put_text(page->text + page->title, picture->out);
+	rc = perch__page_put_text(page->text + page->title.nr, picture->out);
 	fprintf(picture->out, "</title>\n%s<text class=\"title\" x=\"%.0f\" y=\"20\">", style,
 		MARGIN);
 	if (!rc)
-		rc = perch__page_put_text(page->text + page->title, picture->out);
+		rc = perch__page_put_text(page->text + page->title.nr, picture->out);
 	fprintf(picture->out, "</text>\n<text class=\"note\" x=\"%.0f\" y=\"37\">", MARGIN);
 	if (!rc)
 		rc = perch__page_put_text(event, picture->out);
 	fputs(": ", picture->out);
 	put_number(picture, picture->total[0]);
-	if (page->old_title) {
+	if (page->old_title.nr) {
 		fputs(", compared with ", picture->out);
 		if (!rc)
-			rc = perch__page_put_text(page->text + page->old_title, picture->out);
+			rc = perch__page_put_text(page->text + page->old_title.nr, picture->out);
 	}
 	fputs("</text>\n", picture->out);
 	return rc;
@@ -363,7 +371,7 @@ static void put_legend(struct picture *picture, double y)
 	double x = MARGIN;
 
 	fputs("<g class=\"legend\">\n", picture->out);
-	if (picture->page->old_title) {
+	if (picture->page->old_title.nr) {
 		x = put_swatch(picture, x, y, "more3", "larger share than before");
 		put_swatch(picture, x, y, "less3", "smaller share than before");
 	}
@@ -409,7 +417,7 @@ int perch__export_svg(struct perch_export *export, FILE *out, struct perch_error
 
 	if (!rc) {
 		picture.event = perch__page_main_event(&page, &others);
-		rc = picture.event == PAGE_NONE ? -ENOMEM : 0;
+		rc = picture.event.nr == PAGE_NONE ? -ENOMEM : 0;
 		export->stats.other += others;
 	}
 	if (!rc)
