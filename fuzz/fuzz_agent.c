@@ -171,8 +171,8 @@ static void try_options(char *text, size_t size)
 	(void)size;
 	if (!cli_config_arguments_parse(&arguments, "FILE", "agent"))
 		for (size_t i = 0; i < arguments.nr; i++)
-			check(!strncmp(arguments.word[i], "--", 2) &&
-			      !strchr(arguments.word[i], '\n'));
+			check(!strncmp(arguments.word[i].text, "--", 2) &&
+			      !strchr(arguments.word[i].text, '\n'));
 	cli_config_arguments_clear(&arguments);
 }
 

@@ -41,7 +41,7 @@ struct agent_options {
 	struct agent_send_options send;
 	void (*note)(void *context, const char *text); /* for messages */
 	/* SIGHUP: sets rules and send anew; what they had points to must stay until the next call.
-	 * Returns false if they stay. */
+	 * Returns false if they stay. NULL: there is no file of options. */
 	bool (*reload)(void *context);
 	void (*restore)(void *context); /* sets what was before reload: that cannot be used */
 	void *context;

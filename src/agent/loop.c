@@ -166,8 +166,18 @@ static void reload_options(struct agent *agent)
 	const struct agent_options *options = agent->options;
 
 	agent->reload = false;
-	if (!options->reload || !options->reload(options->context) || !agent_send_renew(agent))
+	if (!options->reload) {
+		agent_note(agent, "SIGHUP reads the file of --config, and there is none");
 		return;
+	}
+	agent->reload_failed = true;
+	if (!options->reload(options->context))
+		return;
+	if (!agent_send_renew(agent)) {
+		agent->reload_failed = false;
+		agent->reloaded = agent_wall_now();
+		return;
+	}
 	options->restore(options->context);
 	agent_note(agent, "the options of before are used again");
 	agent_send_renew(agent);
@@ -255,6 +265,7 @@ static int open_and_run(struct agent *agent, struct perch_error *err)
 	if (!rc)
 		rc = agent_source_open(&agent->source, &agent->source_options, agent->window, err);
 	agent->started = agent_now();
+	agent->reloaded = agent_wall_now();
 	if (!rc) {
 		agent_cut(agent);
 		rc = agent_send_open(agent, err);

@@ -107,6 +107,19 @@ static void put_agent(struct agent_metrics *metrics, const struct agent *agent)
 		agent_metric_value(metrics, "kind", kinds[i], (double)agent->failed[i]);
 }
 
+/* As Prometheus says it of its own file. */
+static void put_reload(struct agent_metrics *metrics, const struct agent *agent)
+{
+	if (!agent->options->reload)
+		return;
+	agent_metric_gauge(metrics, "perch_config_last_reload_successful",
+			   "1 if the file of options was taken the last time that it was read.");
+	agent_metric_value(metrics, NULL, NULL, !agent->reload_failed);
+	agent_metric_gauge(metrics, "perch_config_last_reload_success_timestamp_seconds",
+			   "When the file of options was taken the last time.");
+	agent_metric_value(metrics, NULL, NULL, (double)agent->reloaded / 1e9);
+}
+
 char *agent_metrics(const struct agent *agent, bool open_metrics, size_t *size)
 {
 	struct agent_metrics metrics = { .open = open_metrics };
@@ -116,6 +129,7 @@ char *agent_metrics(const struct agent *agent, bool open_metrics, size_t *size)
 	if (!metrics.out)
 		return NULL;
 	put_agent(&metrics, agent);
+	put_reload(&metrics, agent);
 	put_samples(&metrics, agent);
 	put_source(&metrics, agent);
 	put_window(&metrics, agent);

@@ -64,7 +64,7 @@ void agent_metric_value2(struct agent_metrics *metrics, const char *key, const c
 	if (value >= 0 && value < 1e15 && value == (double)(uint64_t)value)
 		fprintf(metrics->out, " %" PRIu64 "\n", (uint64_t)value);
 	else
-		fprintf(metrics->out, " %.9g\n", value);
+		fprintf(metrics->out, " %.15g\n", value);
 }
 
 void agent_metric_value(struct agent_metrics *metrics, const char *key, const char *text,

@@ -37,7 +37,8 @@ struct agent_send {
 	struct stream stream[AGENT_NR_PUSH_KINDS];
 };
 
-static int open_push(struct agent *agent, struct perch_error *err)
+/* Opens what sends windows, or changes what it sends where. */
+static int set_push(struct agent *agent, struct perch_error *err)
 {
 	const struct agent_send_options *options = &agent->options->send;
 	const struct agent_push_options push = {
@@ -52,11 +53,13 @@ static int open_push(struct agent *agent, struct perch_error *err)
 		.note = agent->options->note,
 		.context = agent->options->context,
 	};
-	int rc = agent_push_open(&agent->send->push, &push, err);
+	struct agent_send *send = agent->send;
+	int rc = send->push ? agent_push_change(send->push, &push, CLOSE_WAIT, err)
+			    : agent_push_open(&send->push, &push, err);
 
 	for (size_t i = 0; !rc && i < AGENT_NR_PUSH_KINDS; i++) {
-		struct stream *stream = &agent->send->stream[i];
-		bool wanted = agent_push_wants(agent->send->push, stream->push_kind);
+		struct stream *stream = &send->stream[i];
+		bool wanted = agent_push_wants(send->push, stream->push_kind);
 
 		if (wanted && !stream->wanted) {
 			stream->from = agent_cut(agent);
@@ -78,7 +81,7 @@ int agent_send_open(struct agent *agent, struct perch_error *err)
 	agent->send->stream[AGENT_PUSH_PYROSCOPE].kind = AGENT_PYROSCOPE;
 	for (size_t i = 0; i < AGENT_NR_PUSH_KINDS; i++)
 		agent->send->stream[i].push_kind = (enum agent_push_kind)i;
-	return open_push(agent, err);
+	return set_push(agent, err);
 }
 
 /* ---- windows ---- */
@@ -132,13 +135,10 @@ static void window_done(struct agent *agent, struct agent_job *job, bool ok)
 static int make_window(struct agent *agent, struct stream *stream)
 {
 	uint64_t to = agent_cut(agent), begin, end;
-	struct timespec now;
 	int rc;
 
 	agent_window_times(agent->window, stream->from, to, &begin, &end);
-	clock_gettime(CLOCK_REALTIME, &now);
-	stream->begin = (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec -
-			(agent_now() > begin ? agent_now() - begin : 0);
+	stream->begin = agent_wall_now() - (agent_now() > begin ? agent_now() - begin : 0);
 	agent_push_profile_id(agent->profile_id[stream->kind]);
 	rc = agent_job_start(agent, stream->kind, stream->from, to, window_done, stream);
 	if (rc) {
@@ -211,22 +211,25 @@ void agent_send_close(struct agent *agent)
 	agent->send = NULL;
 }
 
+static void stop_sending(struct agent *agent)
+{
+	agent_push_close(agent->send->push, CLOSE_WAIT);
+	agent->send->push = NULL;
+	for (size_t i = 0; i < AGENT_NR_PUSH_KINDS; i++)
+		agent->send->stream[i].wanted = false;
+}
+
 int agent_send_renew(struct agent *agent)
 {
 	struct perch_error err = { 0 };
 	int rc = 0;
 
-	if (!agent->send) {
+	if (!agent->send)
 		rc = agent_send_open(agent, &err);
-	} else {
-		agent_push_close(agent->send->push, CLOSE_WAIT);
-		agent->send->push = NULL;
-		if (agent->options->send.nr)
-			rc = open_push(agent, &err);
-		else
-			for (size_t i = 0; i < AGENT_NR_PUSH_KINDS; i++)
-				agent->send->stream[i].wanted = false;
-	}
+	else if (agent->options->send.nr)
+		rc = set_push(agent, &err);
+	else
+		stop_sending(agent);
 	if (rc < 0)
 		agent_note(agent, "windows cannot be sent: %s", err.message);
 	return rc;
@@ -288,11 +291,8 @@ static void put_drops(struct agent_metrics *metrics, const struct agent_push_sta
 
 static void put_spool(struct agent_metrics *metrics, const struct agent_push_stats *stats)
 {
-	struct timespec now;
-	uint64_t ns, oldest = stats->spool.oldest;
+	uint64_t ns = agent_wall_now(), oldest = stats->spool.oldest;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	ns = (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
 	agent_metric_gauge(metrics, "perch_spool_bytes", "Bytes of windows that wait.");
 	agent_metric_value(metrics, NULL, NULL, (double)stats->spool.bytes);
 	agent_metric_gauge(metrics, "perch_spool_windows", "Windows that wait, of all targets.");

@@ -30,8 +30,8 @@ bool agent_send_is_due(const struct agent *agent);
 void agent_send_run(struct agent *agent);
 /* Makes the last window, and ends. */
 void agent_send_close(struct agent *agent);
-/* Starts anew with other options of the agent; windows go on. Returns 0, or a negative errno, which
- * is noted: nothing is sent then. */
+/* Takes the options of the agent again: targets whose URL stays go on where they are. Returns 0, or
+ * a negative errno, which is noted: all goes on as before. */
 int agent_send_renew(struct agent *agent);
 /* Bytes of memory that windows take, which wait. */
 uint64_t agent_send_memory(const struct agent *agent);

@@ -9,12 +9,22 @@
 #define SLICE_NS 1000000000ull
 #define NEW_NS	 100000000ull /* a slice is new for this time */
 
-uint64_t agent_now(void)
+static uint64_t now_of(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t agent_now(void)
+{
+	return now_of(CLOCK_MONOTONIC);
+}
+
+uint64_t agent_wall_now(void)
+{
+	return now_of(CLOCK_REALTIME);
 }
 
 void agent_note(const struct agent *agent, const char *format, ...)

@@ -38,6 +38,8 @@ struct agent {
 	uint64_t next_renewal;		   /* ns: none before */
 	bool ended;			   /* a signal came */
 	bool reload;			   /* SIGHUP came */
+	bool reload_failed;		   /* the last time */
+	uint64_t reloaded;		   /* ns of the wall clock: the last good time */
 	bool stopped;
 	bool failed_read;
 	bool once_now; /* the profile of --once is made before its time */
@@ -47,7 +49,8 @@ struct agent {
 
 /* ---- state.c ---- */
 
-uint64_t agent_now(void); /* ns of CLOCK_MONOTONIC, as the samples */
+uint64_t agent_now(void);      /* ns of CLOCK_MONOTONIC, as the samples */
+uint64_t agent_wall_now(void); /* ns of the wall clock */
 void agent_note(const struct agent *agent, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Moves what the rings have into the window. A failure ends the agent. */

@@ -260,10 +260,11 @@ const struct cli_config_item *cli_config_find(const struct cli_config *config, c
 /* ---- files of options ---- */
 
 /* Adds the word of a line. Returns what is wrong with it, or NULL. */
-static const char *add_word(struct cli_config_arguments *arguments, char *line)
+static const char *add_word(struct cli_config_arguments *arguments, char *line, unsigned number)
 {
 	size_t length = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789-");
-	char *value = line + length + strspn(line + length, " \t"), **word, *text;
+	char *value = line + length + strspn(line + length, " \t"), *text;
+	struct cli_config_word *word;
 
 	if (!length || *line == '-' || (*value && *value != '='))
 		return "expected NAME = VALUE, with the long name of an option";
@@ -278,7 +279,7 @@ static const char *add_word(struct cli_config_arguments *arguments, char *line)
 		return "no memory";
 	}
 	sprintf(text, "--%.*s%s%s", (int)length, line, value ? "=" : "", value ? value : "");
-	*word = text;
+	*word = (struct cli_config_word){ text, number };
 	return NULL;
 }
 
@@ -287,6 +288,7 @@ int cli_config_arguments_parse(struct cli_config_arguments *arguments, const cha
 {
 	unsigned number = 0;
 
+	arguments->path = path;
 	for (char *line = arguments->text, *next; line; line = next) {
 		const char *wrong = NULL;
 
@@ -296,7 +298,7 @@ int cli_config_arguments_parse(struct cli_config_arguments *arguments, const cha
 		number++;
 		line = trim(line);
 		if (*line && *line != '#' && *line != ';')
-			wrong = add_word(arguments, line);
+			wrong = add_word(arguments, line, number);
 		if (wrong) {
 			cli_config_arguments_clear(arguments);
 			return cli_usage_error(command, "%s:%u: %s", path, number, wrong);
@@ -321,10 +323,22 @@ int cli_config_arguments_read(struct cli_config_arguments *arguments, const char
 	return cli_config_arguments_parse(arguments, path, command);
 }
 
+const struct cli_config_word *cli_config_arguments_find(
+	const struct cli_config_arguments *arguments, const char *name, size_t length)
+{
+	for (size_t i = arguments->nr; i-- > 0;) {
+		const char *text = arguments->word[i].text + strlen("--");
+
+		if (!strncmp(text, name, length) && (!text[length] || text[length] == '='))
+			return &arguments->word[i];
+	}
+	return NULL;
+}
+
 void cli_config_arguments_clear(struct cli_config_arguments *arguments)
 {
 	for (size_t i = 0; i < arguments->nr; i++)
-		free(arguments->word[i]);
+		free(arguments->word[i].text);
 	free(arguments->word);
 	free(arguments->text);
 	*arguments = (struct cli_config_arguments){ .nr = 0 };

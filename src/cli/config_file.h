@@ -52,22 +52,29 @@ void cli_config_clear(struct cli_config *config);
 int cli_config_open_file(int at, const char *path, const char **reason);
 /* The options of a file, as words of a command line. */
 struct cli_config_arguments {
-	char *text;  /* of the file */
-	char **word; /* "--name", "--name=value" */
+	char *text;	  /* of the file */
+	const char *path; /* for messages */
+	struct cli_config_word {
+		char *text; /* "--name", "--name=value" */
+		unsigned line;
+	} * word;
 	size_t nr, capacity;
 };
 
 /*
  * Reads a file of options: lines NAME or NAME = VALUE with the long names of a command line's
  * options, empty lines, and comments after '#' or ';' at their beginning. Blanks around a value do
- * not belong to it, all else does. Nobody but the current user and root may own the file. Returns
- * 0, or the exit status after it has printed the error; there are no words then.
+ * not belong to it, all else does. Nobody but the current user and root may own the file. path must
+ * stay. Returns 0, or the exit status after it has printed the error; there are no words then.
  */
 int cli_config_arguments_read(struct cli_config_arguments *arguments, const char *path,
 			      const char *command);
 /* The same for arguments->text, of memory of malloc(3); path is for messages. */
 int cli_config_arguments_parse(struct cli_config_arguments *arguments, const char *path,
 			       const char *command);
+/* Returns the last word of an option, whose name has this length; NULL: there is none. */
+const struct cli_config_word *cli_config_arguments_find(
+	const struct cli_config_arguments *arguments, const char *name, size_t length);
 void cli_config_arguments_clear(struct cli_config_arguments *arguments);
 /* Returns the last value of a variable, and where it is. NULL: none. */
 const struct cli_config_item *cli_config_find(const struct cli_config *config, const char *name);

@@ -27,6 +27,27 @@ static void clean_message(char clean[MOST_MESSAGE], const char *format, va_list 
 	perch_clean_text(text, clean, MOST_MESSAGE);
 }
 
+static struct {
+	const char *path;
+	unsigned line;
+} position;
+
+void cli_set_position(const char *path, unsigned line)
+{
+	position.path = path;
+	position.line = line;
+}
+
+/* Begins a message to stderr. */
+static void put_command(const char *command)
+{
+	fprintf(stderr, "perch %s: ", command);
+	if (!position.path)
+		return;
+	cli_put_clean(stderr, position.path);
+	fprintf(stderr, ":%u: ", position.line);
+}
+
 int cli_usage_error(const char *command, const char *format, ...)
 {
 	char clean[MOST_MESSAGE];
@@ -36,7 +57,8 @@ int cli_usage_error(const char *command, const char *format, ...)
 	clean_message(clean, format, list);
 	va_end(list);
 	/* a text that ends with a question needs no period */
-	fprintf(stderr, "perch %s: %s%s 'perch help %s' shows the options.\n", command, clean,
+	put_command(command);
+	fprintf(stderr, "%s%s 'perch help %s' shows the options.\n", clean,
 		clean[0] && clean[strlen(clean) - 1] == '?' ? "" : ".", command);
 	return CLI_EXIT_USAGE;
 }
@@ -49,7 +71,7 @@ int cli_no_memory(const char *command)
 
 int cli_error(const char *command, const struct perch_error *err)
 {
-	fprintf(stderr, "perch %s: ", command);
+	put_command(command);
 	perch_error_print(stderr, err);
 	return CLI_EXIT_FAILURE;
 }

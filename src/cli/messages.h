@@ -14,6 +14,9 @@
 #define CLI_EXIT_NOT_EXECUTABLE 126
 #define CLI_EXIT_NOT_FOUND	127
 
+/* The line of a file that is looked at: cli_usage_error() and cli_error() begin with it. path NULL:
+ * none. */
+void cli_set_position(const char *path, unsigned line);
 /* Prints "perch stat: MESSAGE" and how to get help to stderr. Returns CLI_EXIT_USAGE. */
 int cli_usage_error(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -29,9 +32,9 @@ static inline const char *cli_word(uint64_t number, const char *one, const char 
 {
 	return number == 1 ? one : several;
 }
-/* Prints one line "perch record: TEXT" to stderr. */
 /* Prints that memory has run out; returns CLI_EXIT_FAILURE. */
 int cli_no_memory(const char *command);
+/* Prints one line "perch record: TEXT" to stderr. */
 void cli_note(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Passes texts of cli_note() and cli_put_progress() to a function, instead of stderr; NULL: none.
  */

@@ -241,18 +241,24 @@ def check_reload(options, work):
     write("label = a=1")
     agent = Agent(*options, "--config", path, "--label", "b=1")
     wait_until(lambda: last_labels().get("a") == "1" and last_labels().get("b") == "1", "labels of the file and of the command line")
-    write("label = a=2")
+    counted, good = agent.metric("perch_push_windows_total"), agent.metric("perch_config_last_reload_success_timestamp_seconds")
+    write("label = a=2", "history = 200s")
     agent.process.send_signal(signal.SIGHUP)
     wait_until(lambda: last_labels().get("a") == "2", "labels of the new file")
+    check(agent.metric("perch_push_windows_total") >= counted > 0, "counters go on", counted)
+    check(agent.metric("perch_config_last_reload_successful") == 1 and agent.metric("perch_config_last_reload_success_timestamp_seconds") > good,
+          "the metrics say so")
     write("label = a=3", "nonsense = 4")
     agent.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: agent.metric("perch_config_last_reload_successful") == 0, "and that a wrong file is not used")
     count = len(receiver.windows)
     wait_until(lambda: len(receiver.windows) >= count + 3, "windows come after a wrong file")
     check(last_labels().get("a") == "2", "a wrong file changes nothing", str(last_labels()))
     for lines, what in ((["help"], "--help in the file does not end it"),
                         (["history = 600s", "push-interval = 300s"], "a window that is longer than the history of the start"),
                         (["push-interval = 300s", "history = 600s"], "and again, which frees what was before"),
-                        (["label = a=3", f"spool = {path}/none"], "a spool that cannot be made")):
+                        (["label = a=3", f"spool = {path}/none"], "a spool that cannot be made"),
+                        (["history = banana"], "a wrong value"), (["spool-size = 0"], "a wrong number")):
         write(*lines)
         agent.process.send_signal(signal.SIGHUP)
         count = len(receiver.windows)
@@ -260,8 +266,11 @@ def check_reload(options, work):
         check(last_labels().get("a") == "2", what + ": nothing changes", str(last_labels()))
     status, errors = agent.end()
     receiver.stop()
-    check(status == 0 and "is read again" in errors and "nonsense" in errors and errors.count("the options stay") == 4 and
+    check(status == 0 and "is read again" in errors and "nonsense" in errors and errors.count("the options stay") == 6 and
           "the options of before are used again" in errors, "it says what it did", errors)
+    for text in (f"{path}:3: --history banana: ", f"{path}:3: --spool-size: ", f"{path}:4: unknown option '--nonsense'",
+                 f"{path}:4: history needs a restart; it stays as at the start"):
+        check(text in errors, text, errors)
 
 
 def check_tls(options, work):

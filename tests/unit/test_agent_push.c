@@ -687,6 +687,97 @@ static void sends_to_several(void **state)
 	http_server_stop(server);
 }
 
+static bool has_tried(const struct agent_push_stats *stats)
+{
+	return requests_of(stats, 0) && stats->spool.entries == 2;
+}
+
+static void change(struct agent_push *push, struct fixture *fixture)
+{
+	struct perch_error err;
+
+	if (agent_push_change(push, &fixture->options, 0, &err))
+		fail_msg("%s", err.message);
+	agent_push_stats(push, &fixture->stats);
+}
+
+/* Windows and counters of a target survive other options: in memory, and from there to files. */
+static void changes_options(void **state)
+{
+	struct fixture *fixture = *state;
+	unsigned port = http_free_port();
+	struct agent_push_target targets[2] = { 0 };
+	struct http_server *server;
+	struct agent_push *push;
+	struct perch_error err;
+	uint64_t failed;
+	char url[64];
+
+	set_target(fixture, "pyroscope+http://127.0.0.1:%u", port);
+	fixture->options.spool = NULL;
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_PYROSCOPE, "1");
+	add(push, AGENT_PUSH_PYROSCOPE, "2");
+	wait_until(fixture, push, has_tried);
+	snprintf(url, sizeof(url), "pyroscope+http://127.0.0.1:%u,header=A: b", port);
+	assert_int_equal(agent_push_target_parse(&targets[1], url, &err), 0);
+	snprintf(url, sizeof(url), "otlp+http://127.0.0.1:%u/x", port);
+	assert_int_equal(agent_push_target_parse(&targets[0], url, &err), 0);
+	fixture->options.target = targets;
+	fixture->options.nr = 2;
+	failed = requests_of(&fixture->stats, 0);
+	change(push, fixture);
+	assert_int_equal(fixture->stats.nr_targets, 2);
+	assert_int_equal(fixture->stats.spool.entries, 2);
+	assert_string_equal(fixture->stats.target[0].name, targets[0].name);
+	assert_true(fixture->stats.target[1].code[0].requests >= failed);
+	/* a directory that cannot be used: all goes on */
+	fixture->options.spool = "/dev/null/x";
+	assert_true(agent_push_change(push, &fixture->options, 0, &err) < 0);
+	fixture->options.spool = fixture->spool;
+	fixture->options.target = &targets[1];
+	fixture->options.nr = 1;
+	change(push, fixture);
+	assert_int_equal(fixture->stats.nr_targets, 1);
+	assert_int_equal(fixture->stats.spool.entries, 2);
+	assert_true(requests_of(&fixture->stats, 0) >= failed);
+	agent_push_target_clear(&targets[0]);
+	agent_push_target_clear(&targets[1]);
+	server = http_server_start_at(port, &ok, 1);
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(fixture->stats.target[0].windows, 2);
+	assert_int_equal(fixture->stats.dropped_other, 0);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+}
+
+/* The same options interrupt no request; others drop the window that the server may have. */
+static void changes_between_requests(void **state)
+{
+	static const struct http_answer answers[] = { { .how = HTTP_HANG }, { .code = 200 } };
+	struct fixture *fixture = *state;
+	struct http_server *server = http_server_start(answers, 2);
+	const struct http_request *request;
+	struct agent_push *push;
+
+	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_OTLP, "1");
+	http_server_wait(server, 1);
+	change(push, fixture);
+	assert_int_equal(fixture->stats.spool.entries, 1);
+	assert_int_equal(http_server_requests(server, &request), 1);
+	fixture->options.spool_age = 60 * SECOND;
+	change(push, fixture);
+	assert_int_equal(fixture->stats.spool.entries, 0);
+	assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_UNANSWERED], 1);
+	add(push, AGENT_PUSH_OTLP, "2");
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(fixture->stats.target[0].windows, 1);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+}
+
 static void limits_queue(void **state)
 {
 	struct fixture *fixture = *state;
@@ -917,6 +1008,8 @@ int main(int argc, char **argv)
 		TEST(reads_partial_success),
 		TEST(authorizes),
 		TEST(sends_to_several),
+		TEST(changes_options),
+		TEST(changes_between_requests),
 		TEST(limits_queue),
 		cmocka_unit_test(parses_targets),
 		cmocka_unit_test(numbers_targets),

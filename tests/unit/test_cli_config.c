@@ -48,7 +48,7 @@ static void makes_words(void **state)
 	assert_int_equal(parse(&arguments, text), 0);
 	assert_int_equal(arguments.nr, sizeof(expected) / sizeof(*expected));
 	for (size_t i = 0; i < arguments.nr; i++)
-		assert_string_equal(arguments.word[i], expected[i]);
+		assert_string_equal(arguments.word[i].text, expected[i]);
 	cli_config_arguments_clear(&arguments);
 	assert_int_equal(parse(&arguments, ""), 0);
 	assert_int_equal(arguments.nr, 0);
@@ -83,7 +83,7 @@ static void reads_files(void **state)
 	assert_int_equal(write(fd, "rate = 19\n", 10), 10);
 	assert_int_equal(cli_config_arguments_read(&arguments, path, "agent"), 0);
 	assert_int_equal(arguments.nr, 1);
-	assert_string_equal(arguments.word[0], "--rate=19");
+	assert_string_equal(arguments.word[0].text, "--rate=19");
 	cli_config_arguments_clear(&arguments);
 	assert_int_equal(ftruncate(fd, CLI_CONFIG_MAX_BYTES + 1), 0);
 	assert_int_equal(cli_config_arguments_read(&arguments, path, "agent"), CLI_EXIT_USAGE);

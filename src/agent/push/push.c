@@ -31,14 +31,14 @@ struct agent_push {
 	struct push_shared shared;
 	pthread_t thread;
 	bool has_thread;
-	struct push_sender sender[AGENT_TARGETS_MAX];
+	struct push_sender *sender;
 	size_t nr;
 	/* of what follows, the mutex is that of shared, too */
 	struct queued *first, **last;
 	uint64_t queued_bytes;
 	struct agent_spool_stats spool_stats;
 	uint64_t dropped_other; /* windows of targets that are no longer given */
-	bool stop;
+	bool stop, pause;	/* pause: the thread ends, and another one goes on */
 	uint64_t stop_wait;
 };
 
@@ -50,7 +50,7 @@ static void on_dropped(void *context, uint64_t target, enum agent_drop_reason re
 	bool found = false;
 
 	for (size_t i = 0; i < push->nr; i++)
-		if (push->sender[i].target->hash == target) {
+		if (push->sender[i].target.hash == target) {
 			push_sender_count_dropped(&push->sender[i], reason, bytes);
 			found = true;
 		}
@@ -98,9 +98,9 @@ static void store(struct agent_push *push, const struct queued *queued)
 
 	memcpy(entry.profile_id, queued->window.profile_id, AGENT_PROFILE_ID);
 	for (size_t i = 0; i < push->nr; i++) {
-		if (push->sender[i].target->kind != queued->kind)
+		if (push->sender[i].target.kind != queued->kind)
 			continue;
-		entry.target = push->sender[i].target->hash;
+		entry.target = push->sender[i].target.hash;
 		agent_spool_add(push->shared.spool, &entry, compressed ? compressed : queued->bytes,
 				push_clock(CLOCK_REALTIME));
 	}
@@ -149,16 +149,23 @@ static void work_once(struct agent_push *push, int wait)
 	pthread_mutex_unlock(&push->shared.mutex);
 }
 
+static bool is_busy(const struct agent_push *push)
+{
+	for (size_t i = 0; i < push->nr; i++)
+		if (push->sender[i].busy)
+			return true;
+	return false;
+}
+
 /* True while there is something to wait for before the end. */
 static bool has_work(const struct agent_push *push)
 {
 	struct agent_spool_stats stats;
 
-	for (size_t i = 0; i < push->nr; i++)
-		if (push->sender[i].busy)
-			return true;
+	if (is_busy(push))
+		return true;
 	agent_spool_stats(push->shared.spool, &stats);
-	return stats.entries && !push->shared.options.spool;
+	return stats.entries && !agent_spool_directory(push->shared.spool);
 }
 
 static bool stops(struct agent_push *push, uint64_t *wait)
@@ -172,17 +179,17 @@ static bool stops(struct agent_push *push, uint64_t *wait)
 	return stop;
 }
 
-static void *run_push(void *context)
+static int wait_ms(uint64_t now, uint64_t end)
 {
-	struct agent_push *push = context;
-	struct agent_spool_stats stats;
-	uint64_t now, end;
+	return (end - now) / PUSH_MILLISECOND < PUSH_IDLE_MS ? (int)((end - now) / PUSH_MILLISECOND)
+							     : PUSH_IDLE_MS;
+}
 
-	while (!stops(push, &end))
-		work_once(push, PUSH_IDLE_MS);
-	now = push_clock(CLOCK_MONOTONIC);
-	end = end < UINT64_MAX - now ? now + end : UINT64_MAX;
-	store_queue(push);
+/* Gives requests that have begun, and the windows of memory, some time at the end. */
+static void send_last(struct agent_push *push, uint64_t end)
+{
+	uint64_t now;
+
 	while ((now = push_clock(CLOCK_MONOTONIC)) < end) {
 		/* targets that take windows get the last ones at once */
 		for (size_t i = 0; i < push->nr; i++)
@@ -190,60 +197,97 @@ static void *run_push(void *context)
 				push_sender_begin(&push->sender[i], UINT64_MAX);
 		if (!has_work(push))
 			break;
-		work_once(push, (end - now) / PUSH_MILLISECOND < PUSH_IDLE_MS
-					? (int)((end - now) / PUSH_MILLISECOND)
-					: PUSH_IDLE_MS);
+		work_once(push, wait_ms(now, end));
 	}
 	for (size_t i = 0; i < push->nr; i++)
 		push_sender_cancel(&push->sender[i]);
+}
+
+static void note_left(struct agent_push *push, const char *of_directory)
+{
+	struct agent_spool_stats stats;
+
 	agent_spool_stats(push->shared.spool, &stats);
 	if (stats.entries)
 		push_note(&push->shared, "%" PRIu64 " windows are %s", stats.entries,
-			  push->shared.options.spool
-				  ? "in the spool, for the next start"
+			  agent_spool_directory(push->shared.spool)
+				  ? of_directory
 				  : "lost, because there is no directory for them");
+}
+
+/* Waits for answers of requests that have begun. */
+static void interrupt_requests(struct agent_push *push, uint64_t end)
+{
+	uint64_t now;
+
+	while (is_busy(push) && (now = push_clock(CLOCK_MONOTONIC)) < end) {
+		push_http_run(push->shared.http, wait_ms(now, end));
+		for (size_t i = 0; i < push->nr; i++)
+			push_sender_end(&push->sender[i]);
+	}
+	for (size_t i = 0; i < push->nr; i++)
+		push_sender_interrupt(&push->sender[i]);
+}
+
+static void *run_push(void *context)
+{
+	struct agent_push *push = context;
+	uint64_t now, end;
+
+	while (!stops(push, &end))
+		work_once(push, PUSH_IDLE_MS);
+	now = push_clock(CLOCK_MONOTONIC);
+	end = end < UINT64_MAX - now ? now + end : UINT64_MAX;
+	store_queue(push);
+	if (push->pause) {
+		interrupt_requests(push, end);
+		return NULL;
+	}
+	send_last(push, end);
+	note_left(push, "in the spool, for the next start");
 	return NULL;
 }
 
-/* ---- the caller ---- */
-
-static int open_parts(struct agent_push *push, struct perch_error *err)
+static int start_thread(struct agent_push *push, struct perch_error *err)
 {
-	const struct agent_push_options *options = &push->shared.options;
-	const struct agent_spool_options spool = {
-		.directory = options->spool,
-		.bytes = options->spool_bytes,
-		.age = options->spool_age,
-		.dropped = on_dropped,
-		.context = push,
-	};
-	int rc = push_http_new(&push->shared.http, err);
-
-	if (!rc)
-		rc = agent_spool_open(&push->shared.spool, &spool, push_clock(CLOCK_REALTIME), err);
-	if (rc)
-		return rc;
-	agent_spool_stats(push->shared.spool, &push->spool_stats);
-	if (push->spool_stats.taken_over)
-		push_note(&push->shared, "%" PRIu64 " windows of an earlier agent are in the spool",
-			  push->spool_stats.taken_over);
-	if (push->spool_stats.foreign)
-		push_note(&push->shared,
-			  "%" PRIu64 " files in the spool are of others; they are not used",
-			  push->spool_stats.foreign);
+	push->stop = push->pause = false;
 	push->has_thread = perch__start_thread(&push->thread, run_push, push, false);
 	return push->has_thread ? 0
 				: perch_error_set(err, EAGAIN, PERCH_ERROR_SYSTEM,
 						  "there cannot be a thread that sends windows");
 }
 
-int agent_push_open(struct agent_push **result, const struct agent_push_options *options,
-		    struct perch_error *err)
+static void stop_thread(struct agent_push *push, uint64_t wait, bool pause)
 {
-	struct agent_push *push;
-	int rc;
+	if (!push->has_thread)
+		return;
+	pthread_mutex_lock(&push->shared.mutex);
+	push->stop = true;
+	push->pause = pause;
+	push->stop_wait = wait;
+	pthread_mutex_unlock(&push->shared.mutex);
+	push_http_wake(push->shared.http);
+	pthread_join(push->thread, NULL);
+	push->has_thread = false;
+}
 
-	*result = NULL;
+/* ---- the caller ---- */
+
+static void free_senders(struct push_sender *sender, size_t nr)
+{
+	for (size_t i = 0; sender && i < nr; i++)
+		agent_push_target_clear(&sender[i].target);
+	free(sender);
+}
+
+/* Returns 0, or a negative errno; there are none then. */
+static int make_senders(struct agent_push *push, const struct agent_push_options *options,
+			struct push_sender **senders, struct perch_error *err)
+{
+	struct push_sender *sender = NULL;
+	int rc = 0;
+
+	*senders = NULL;
 	if (!options->nr || options->nr > AGENT_TARGETS_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "there can be 1 to %d targets", AGENT_TARGETS_MAX);
@@ -253,10 +297,75 @@ int agent_push_open(struct agent_push **result, const struct agent_push_options 
 				return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 						       "two targets are %s",
 						       options->target[k].name);
-	push = calloc(1, sizeof(*push));
+	sender = calloc(options->nr, sizeof(*sender));
+	if (!sender)
+		return PERCH__NO_MEMORY(err, "to send windows");
+	for (size_t i = 0; !rc && i < options->nr; i++) {
+		rc = agent_push_target_copy(&sender[i].target, &options->target[i], err);
+		sender[i].shared = &push->shared;
+		sender[i].stats.name = sender[i].target.name;
+	}
+	if (rc)
+		free_senders(sender, options->nr);
+	else
+		*senders = sender;
+	return rc;
+}
+
+static int open_spool(struct agent_push *push, const struct agent_push_options *options,
+		      struct agent_spool **spool, struct perch_error *err)
+{
+	const struct agent_spool_options to = {
+		.directory = options->spool,
+		.bytes = options->spool_bytes,
+		.age = options->spool_age,
+		.dropped = on_dropped,
+		.context = push,
+	};
+	struct agent_spool_stats stats;
+	int rc = agent_spool_open(spool, &to, push_clock(CLOCK_REALTIME), err);
+
+	if (rc)
+		return rc;
+	agent_spool_stats(*spool, &stats);
+	if (stats.taken_over)
+		push_note(&push->shared, "%" PRIu64 " windows of an earlier agent are in the spool",
+			  stats.taken_over);
+	if (stats.foreign)
+		push_note(&push->shared,
+			  "%" PRIu64 " files in the spool are of others; they are not used",
+			  stats.foreign);
+	return 0;
+}
+
+static int open_parts(struct agent_push *push, const struct agent_push_options *options,
+		      struct perch_error *err)
+{
+	int rc = make_senders(push, options, &push->sender, err);
+
+	if (!rc)
+		push->nr = options->nr;
+	if (!rc)
+		rc = push_http_new(&push->shared.http, err);
+	if (!rc)
+		rc = open_spool(push, options, &push->shared.spool, err);
+	if (rc)
+		return rc;
+	agent_spool_stats(push->shared.spool, &push->spool_stats);
+	return start_thread(push, err);
+}
+
+int agent_push_open(struct agent_push **result, const struct agent_push_options *options,
+		    struct perch_error *err)
+{
+	struct agent_push *push = calloc(1, sizeof(*push));
+	int rc;
+
+	*result = NULL;
 	if (!push)
 		return PERCH__NO_MEMORY(err, "to send windows");
 	push->shared.options = *options;
+	push->shared.options.target = NULL; /* senders have their own */
 	if (!push->shared.options.timeout)
 		push->shared.options.timeout = REQUEST_SECONDS * PUSH_SECOND;
 	if (!push->shared.options.least_wait)
@@ -265,15 +374,10 @@ int agent_push_open(struct agent_push **result, const struct agent_push_options 
 		push->shared.options.most_wait = WAIT_SECONDS * PUSH_SECOND;
 	if (!push->shared.options.user_agent)
 		push->shared.options.user_agent = "perch-agent";
-	push->nr = options->nr;
-	for (size_t i = 0; i < push->nr; i++) {
-		push->sender[i].shared = &push->shared;
-		push->sender[i].target = &options->target[i];
-		push->sender[i].stats.name = options->target[i].name;
-	}
 	pthread_mutex_init(&push->shared.mutex, NULL);
 	push->last = &push->first;
-	rc = open_parts(push, err);
+	push->shared.options.spool = NULL; /* and so has the spool */
+	rc = open_parts(push, options, err);
 	if (rc)
 		agent_push_close(push, 0);
 	else
@@ -284,7 +388,7 @@ int agent_push_open(struct agent_push **result, const struct agent_push_options 
 bool agent_push_wants(const struct agent_push *push, enum agent_push_kind kind)
 {
 	for (size_t i = 0; i < push->nr; i++)
-		if (push->sender[i].target->kind == kind)
+		if (push->sender[i].target.kind == kind)
 			return true;
 	return false;
 }
@@ -293,7 +397,7 @@ static int drop_new(struct agent_push *push, enum agent_push_kind kind, uint64_t
 		    enum agent_drop_reason reason, int rc)
 {
 	for (size_t i = 0; i < push->nr; i++)
-		if (push->sender[i].target->kind == kind)
+		if (push->sender[i].target.kind == kind)
 			push_sender_count_dropped(&push->sender[i], reason, size);
 	return rc;
 }
@@ -354,20 +458,84 @@ void agent_push_stats(struct agent_push *push, struct agent_push_stats *stats)
 	pthread_mutex_unlock(&push->shared.mutex);
 }
 
+static bool has_directory(const struct agent_push *push, const char *directory)
+{
+	const char *now = agent_spool_directory(push->shared.spool);
+
+	return now && directory ? !strcmp(now, directory) : now == directory;
+}
+
+/* True if nothing changes. */
+static bool is_same(const struct agent_push *push, const struct agent_push_options *options)
+{
+	const struct agent_push_options *now = &push->shared.options;
+
+	if (!push->has_thread || options->nr != push->nr ||
+	    options->spool_bytes != now->spool_bytes || options->spool_age != now->spool_age ||
+	    options->least_wait != now->least_wait || !has_directory(push, options->spool))
+		return false;
+	for (size_t i = 0; i < push->nr; i++)
+		if (!agent_push_target_equal(&options->target[i], &push->sender[i].target))
+			return false;
+	return true;
+}
+
+/* The thread does not run. */
+static void replace_senders(struct agent_push *push, struct push_sender *senders, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		for (size_t k = 0; k < push->nr; k++)
+			if (senders[i].target.hash == push->sender[k].target.hash)
+				push_sender_take_over(&senders[i], &push->sender[k]);
+	free_senders(push->sender, push->nr);
+	push->sender = senders;
+	push->nr = nr;
+}
+
+static void replace_spool(struct agent_push *push, struct agent_spool *spool)
+{
+	agent_spool_move(push->shared.spool, spool, push_clock(CLOCK_REALTIME));
+	note_left(push, "in the directory of before, for an agent that has it as its spool");
+	agent_spool_close(push->shared.spool);
+	push->shared.spool = spool;
+}
+
+int agent_push_change(struct agent_push *push, const struct agent_push_options *options,
+		      uint64_t wait, struct perch_error *err)
+{
+	struct agent_spool *spool = NULL;
+	struct push_sender *senders;
+	int rc;
+
+	if (is_same(push, options))
+		return 0;
+	rc = make_senders(push, options, &senders, err);
+	if (!rc && !has_directory(push, options->spool))
+		rc = open_spool(push, options, &spool, err);
+	if (rc) {
+		free_senders(senders, options->nr);
+		return rc;
+	}
+	stop_thread(push, wait, true);
+	replace_senders(push, senders, options->nr);
+	if (spool)
+		replace_spool(push, spool);
+	agent_spool_limit(push->shared.spool, options->spool_bytes, options->spool_age);
+	push->shared.options.spool_bytes = options->spool_bytes;
+	push->shared.options.spool_age = options->spool_age;
+	push->shared.options.least_wait = options->least_wait;
+	agent_spool_stats(push->shared.spool, &push->spool_stats);
+	return start_thread(push, err);
+}
+
 void agent_push_close(struct agent_push *push, uint64_t wait)
 {
 	if (!push)
 		return;
-	if (push->has_thread) {
-		pthread_mutex_lock(&push->shared.mutex);
-		push->stop = true;
-		push->stop_wait = wait;
-		pthread_mutex_unlock(&push->shared.mutex);
-		push_http_wake(push->shared.http);
-		pthread_join(push->thread, NULL);
-	}
+	stop_thread(push, wait, false);
 	agent_spool_close(push->shared.spool);
 	push_http_free(push->shared.http);
 	pthread_mutex_destroy(&push->shared.mutex);
+	free_senders(push->sender, push->nr);
 	free(push);
 }

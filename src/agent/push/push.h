@@ -62,6 +62,10 @@ int agent_push_target_parse(struct agent_push_target *target, const char *text,
 /* Gives the last target a name with a number, " (2)", if an earlier one has the same URL but for
  * its query or kind. Returns 0 or -ENOMEM. */
 int agent_push_target_number(struct agent_push_target *target, size_t nr, struct perch_error *err);
+/* Copies a target. Returns 0 or -ENOMEM; the copy is empty then. */
+int agent_push_target_copy(struct agent_push_target *copy, const struct agent_push_target *target,
+			   struct perch_error *err);
+bool agent_push_target_equal(const struct agent_push_target *a, const struct agent_push_target *b);
 void agent_push_target_clear(struct agent_push_target *target);
 
 /* ---- push_random.c ---- */
@@ -95,7 +99,7 @@ int agent_pyroscope_request(const struct agent_pyroscope_series *series, size_t 
 /* ---- push.c ---- */
 
 struct agent_push_options {
-	const struct agent_push_target *target; /* must stay until agent_push_close() */
+	const struct agent_push_target *target; /* are copied */
 	size_t nr;
 	const char *spool;	/* directory; NULL: in memory */
 	uint64_t spool_bytes;	/* 0: the default, see agent_spool_options */
@@ -147,6 +151,14 @@ struct agent_push;
  */
 int agent_push_open(struct agent_push **push, const struct agent_push_options *options,
 		    struct perch_error *err);
+/*
+ * Changes targets and the spool; all else stays. A target whose URL stays keeps its counters and
+ * windows, and goes on at once if its other options change. If nothing changes, nothing is
+ * interrupted, else requests that have begun have `wait` ns for their answers. Returns 0, or a
+ * negative errno if the targets or the spool cannot be used: it goes on as before.
+ */
+int agent_push_change(struct agent_push *push, const struct agent_push_options *options,
+		      uint64_t wait, struct perch_error *err);
 /* True if there is a target of the kind, so that its windows need not be made otherwise. */
 bool agent_push_wants(const struct agent_push *push, enum agent_push_kind kind);
 /*

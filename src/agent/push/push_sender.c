@@ -109,11 +109,11 @@ static void make_reason(const struct push_request *request, char reason[AGENT_RE
 static void end_taken(struct push_sender *sender)
 {
 	struct push_shared *shared = sender->shared;
-	const char *name = sender->target->name;
+	const char *name = sender->target.name;
 	char reason[AGENT_REASON_MAX] = "";
 	uint64_t rejected = 0;
 
-	if (sender->target->kind == AGENT_PUSH_OTLP)
+	if (sender->target.kind == AGENT_PUSH_OTLP)
 		rejected = agent_push_rejected(sender->request.answer, sender->request.answer_size,
 					       reason, sizeof(reason));
 	agent_spool_remove(shared->spool, &sender->entry);
@@ -134,7 +134,7 @@ static void end_refused(struct push_sender *sender, const char *reason)
 {
 	if (set_reason(sender, true, reason))
 		push_note(sender->shared, "%s refused a window, which is dropped: %s",
-			  sender->target->name, reason);
+			  sender->target.name, reason);
 	agent_spool_drop(sender->shared->spool, &sender->entry, AGENT_DROP_REFUSED);
 	sender->failures = 0;
 	sender->next = push_clock(CLOCK_MONOTONIC) + sender->shared->options.least_wait;
@@ -148,7 +148,7 @@ static void end_untaken(struct push_sender *sender, const char *reason, bool unk
 		push_note(shared,
 			  unknown ? "%s gave no answer to a window, which is dropped: %s"
 				  : "%s does not take windows, which wait in the spool: %s",
-			  sender->target->name, reason);
+			  sender->target.name, reason);
 	if (unknown) {
 		agent_spool_drop(shared->spool, &sender->entry, AGENT_DROP_UNANSWERED);
 		sender->unsure = true;
@@ -218,7 +218,7 @@ void push_sender_begin(struct push_sender *sender, uint64_t now)
 	struct push_request *request = &sender->request;
 
 	if (sender->busy || sender->next > now ||
-	    !agent_spool_oldest(shared->spool, sender->target->hash, &sender->entry))
+	    !agent_spool_oldest(shared->spool, sender->target.hash, &sender->entry))
 		return;
 	sender->asks = sender->unsure;
 	sender->gone = false;
@@ -226,10 +226,10 @@ void push_sender_begin(struct push_sender *sender, uint64_t now)
 		sender->body = agent_spool_load(shared->spool, &sender->entry);
 		/* it is damaged: there is another one, or none */
 		if (!sender->body ||
-		    !agent_spool_oldest(shared->spool, sender->target->hash, &sender->entry))
+		    !agent_spool_oldest(shared->spool, sender->target.hash, &sender->entry))
 			return;
 	}
-	request->target = sender->target;
+	request->target = &sender->target;
 	request->user_agent = shared->options.user_agent;
 	request->timeout = (long)(shared->options.timeout / PUSH_MILLISECOND);
 	request->body = sender->body;
@@ -248,7 +248,7 @@ int push_sender_wait(const struct push_sender *sender, uint64_t now)
 
 	if (sender->busy)
 		return sender->request.ended ? 0 : PUSH_IDLE_MS;
-	if (!agent_spool_oldest(sender->shared->spool, sender->target->hash, &entry))
+	if (!agent_spool_oldest(sender->shared->spool, sender->target.hash, &entry))
 		return PUSH_IDLE_MS;
 	if (sender->next <= now)
 		return 0;
@@ -262,4 +262,28 @@ void push_sender_cancel(struct push_sender *sender)
 	push_http_cancel(sender->shared->http, &sender->request);
 	free(sender->body);
 	sender->body = NULL;
+}
+
+void push_sender_interrupt(struct push_sender *sender)
+{
+	push_sender_end(sender); /* if its answer has come */
+	if (!sender->busy)
+		return;
+	push_sender_cancel(sender);
+	sender->busy = false;
+	if (sender->asks || sender->gone || !sender->request.all_sent)
+		return;
+	agent_spool_drop(sender->shared->spool, &sender->entry, AGENT_DROP_UNANSWERED);
+	sender->unsure = true;
+}
+
+void push_sender_take_over(struct push_sender *sender, const struct push_sender *from)
+{
+	sender->unsure = from->unsure;
+	sender->stats = from->stats;
+	sender->stats.name = sender->target.name;
+	if (!agent_push_target_equal(&sender->target, &from->target))
+		return;
+	sender->next = from->next;
+	sender->failures = from->failures;
 }

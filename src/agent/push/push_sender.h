@@ -23,7 +23,7 @@ struct push_shared {
 
 struct push_sender {
 	struct push_shared *shared;
-	const struct agent_push_target *target;
+	struct agent_push_target target;
 	struct push_request request;
 	struct agent_spool_entry entry; /* of the request */
 	void *body;
@@ -57,5 +57,9 @@ void push_sender_end(struct push_sender *sender);
 int push_sender_wait(const struct push_sender *sender, uint64_t now);
 /* Ends a request that has no answer yet. */
 void push_sender_cancel(struct push_sender *sender);
+/* The same, and others follow: if the server may have the window, that is dropped. */
+void push_sender_interrupt(struct push_sender *sender);
+/* Goes on where another one of the same URL is, with other options from the beginning. */
+void push_sender_take_over(struct push_sender *sender, const struct push_sender *from);
 
 #endif

@@ -20,6 +20,12 @@ static const struct {
 	[AGENT_PUSH_PYROSCOPE] = { "pyroscope+", "/push.v1.PusherService/Push" },
 };
 
+/* Returns a text of the target, which it owns. */
+static char **text_at(const struct agent_push_target *target, size_t at)
+{
+	return (char **)((char *)target + at);
+}
+
 static const struct {
 	const char *name;
 	size_t at;
@@ -122,7 +128,7 @@ static int set_option(struct agent_push_target *target, const char *text, char *
 	if (!strcmp(option, "header"))
 		return add_header(target, text, value, err);
 	for (size_t i = 0; i < PERCH__NR(file_options); i++) {
-		char **file = (char **)((char *)target + file_options[i].at);
+		char **file = text_at(target, file_options[i].at);
 
 		if (strcmp(option, file_options[i].name))
 			continue;
@@ -184,10 +190,54 @@ int agent_push_target_number(struct agent_push_target *target, size_t nr, struct
 	return 0;
 }
 
+/* Returns false if out of memory. */
+static bool copy_text(char **copy, const char *text)
+{
+	*copy = text ? strdup(text) : NULL;
+	return *copy || !text;
+}
+
+int agent_push_target_copy(struct agent_push_target *copy, const struct agent_push_target *target,
+			   struct perch_error *err)
+{
+	bool complete = true;
+
+	*copy = (struct agent_push_target){ .kind = target->kind, .hash = target->hash };
+	for (size_t i = 0; i < PERCH__NR(file_options); i++)
+		complete &= copy_text(text_at(copy, file_options[i].at),
+				      *text_at(target, file_options[i].at));
+	for (; copy->nr_headers < target->nr_headers; copy->nr_headers++)
+		complete &= copy_text(&copy->header[copy->nr_headers],
+				      target->header[copy->nr_headers]);
+	complete &= copy_text(&copy->url, target->url) && copy_text(&copy->name, target->name);
+	if (complete)
+		return 0;
+	agent_push_target_clear(copy);
+	return PERCH__NO_MEMORY(err, "for a target");
+}
+
+static bool equal_texts(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+bool agent_push_target_equal(const struct agent_push_target *a, const struct agent_push_target *b)
+{
+	bool equal = a->kind == b->kind && a->nr_headers == b->nr_headers &&
+		     equal_texts(a->url, b->url) && equal_texts(a->name, b->name);
+
+	for (size_t i = 0; equal && i < PERCH__NR(file_options); i++)
+		equal = equal_texts(*text_at(a, file_options[i].at),
+				    *text_at(b, file_options[i].at));
+	for (size_t i = 0; equal && i < a->nr_headers; i++)
+		equal = equal_texts(a->header[i], b->header[i]);
+	return equal;
+}
+
 void agent_push_target_clear(struct agent_push_target *target)
 {
 	for (size_t i = 0; i < PERCH__NR(file_options); i++)
-		free(*(char **)((char *)target + file_options[i].at));
+		free(*text_at(target, file_options[i].at));
 	for (size_t i = 0; i < target->nr_headers; i++)
 		free(target->header[i]);
 	free(target->url);

@@ -32,6 +32,7 @@ struct item {
 
 struct agent_spool {
 	struct agent_spool_options options;
+	char *directory;
 	int dir; /* -1: in memory */
 	struct item *item;
 	size_t nr, capacity; /* sorted by begin */
@@ -298,7 +299,7 @@ static int take_over(struct agent_spool *spool)
 static int open_directory(struct agent_spool *spool, struct perch_error *err)
 {
 	struct perch__trusted_directory directory = {
-		.path = spool->options.directory,
+		.path = spool->directory,
 		.what = "the spool",
 		.remedy = "Choose another directory by --spool",
 		.create = true,
@@ -321,6 +322,15 @@ static int open_directory(struct agent_spool *spool, struct perch_error *err)
 		  : 0;
 }
 
+void agent_spool_limit(struct agent_spool *spool, uint64_t bytes, uint64_t age)
+{
+	uint64_t most = spool->options.directory ? default_bytes : default_memory;
+
+	spool->options.bytes = bytes ? bytes : most;
+	spool->options.age = age ? age : default_age;
+	make_space(spool, 0);
+}
+
 int agent_spool_open(struct agent_spool **result, const struct agent_spool_options *options,
 		     uint64_t now, struct perch_error *err)
 {
@@ -332,12 +342,12 @@ int agent_spool_open(struct agent_spool **result, const struct agent_spool_optio
 		return PERCH__NO_MEMORY(err, "for the spool");
 	spool->options = *options;
 	spool->dir = -1;
-	if (!spool->options.bytes)
-		spool->options.bytes = options->directory ? default_bytes : default_memory;
-	if (!spool->options.age)
-		spool->options.age = default_age;
-	if (options->directory)
-		rc = open_directory(spool, err);
+	agent_spool_limit(spool, options->bytes, options->age);
+	if (options->directory) {
+		spool->directory = strdup(options->directory);
+		rc = spool->directory ? open_directory(spool, err)
+				      : PERCH__NO_MEMORY(err, "for the spool");
+	}
 	if (rc) {
 		agent_spool_close(spool);
 		return rc;
@@ -356,7 +366,13 @@ void agent_spool_close(struct agent_spool *spool)
 	if (spool->dir >= 0)
 		close(spool->dir);
 	free(spool->item);
+	free(spool->directory);
 	free(spool);
+}
+
+const char *agent_spool_directory(const struct agent_spool *spool)
+{
+	return spool->directory;
 }
 
 /* ---- entries ---- */
@@ -397,6 +413,16 @@ int agent_spool_add(struct agent_spool *spool, const struct agent_spool_entry *e
 		count_drop(spool, entry, AGENT_DROP_STORE);
 	}
 	return rc;
+}
+
+void agent_spool_move(struct agent_spool *from, struct agent_spool *to, uint64_t now)
+{
+	if (from->dir >= 0)
+		return;
+	for (size_t i = 0; i < from->nr; i++)
+		agent_spool_add(to, &from->item[i].entry, from->item[i].bytes, now);
+	while (from->nr)
+		remove_at(from, from->nr - 1, false);
 }
 
 bool agent_spool_oldest(const struct agent_spool *spool, uint64_t target,

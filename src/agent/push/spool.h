@@ -81,6 +81,12 @@ struct agent_spool;
  */
 int agent_spool_open(struct agent_spool **spool, const struct agent_spool_options *options,
 		     uint64_t now, struct perch_error *err);
+/* Changes the limits, which are as in the options. */
+void agent_spool_limit(struct agent_spool *spool, uint64_t bytes, uint64_t age);
+/* Moves what is in memory to another spool. */
+void agent_spool_move(struct agent_spool *from, struct agent_spool *to, uint64_t now);
+/* NULL: in memory. */
+const char *agent_spool_directory(const struct agent_spool *spool);
 void agent_spool_close(struct agent_spool *spool); /* files stay; NULL is allowed */
 /* Stores a request. Returns 0, or a negative errno; then it is dropped and counted. */
 int agent_spool_add(struct agent_spool *spool, const struct agent_spool_entry *entry,

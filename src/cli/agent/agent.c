@@ -30,7 +30,8 @@ static void free_sent(struct agent_sent *sent)
 	free(sent);
 }
 
-/* Takes what is sent from parsed options, which may be those of command. Returns 0 or a status. */
+/* Takes what is sent from parsed options, which may be those of command: its words are those of
+ * the start, and stay. Returns 0 or a status. */
 static int take_sent(struct agent_command *command, struct agent_command *parsed)
 {
 	struct agent_sent *sent = malloc(sizeof(*sent));
@@ -39,9 +40,12 @@ static int take_sent(struct agent_command *command, struct agent_command *parsed
 
 	if (!sent)
 		return cli_no_memory(AGENT_COMMAND);
-	*sent = (struct agent_sent){ parsed->push, parsed->arguments };
+	*sent = (struct agent_sent){ .push = parsed->push };
 	parsed->push = (struct agent_push_command){ .nr = 0 };
-	parsed->arguments = (struct cli_config_arguments){ .nr = 0 };
+	if (parsed != command) {
+		sent->arguments = parsed->arguments;
+		parsed->arguments = (struct cli_config_arguments){ .nr = 0 };
+	}
 	/* --history of the start stays, so these may be right with that of the file only */
 	status = agent_push_check(&sent->push, &options);
 	if (status) {
@@ -73,22 +77,44 @@ static bool can_parse(const struct agent_command *command, struct agent_command 
 	       WEXITSTATUS(status) == PARSED;
 }
 
+/* Notes the options of one file that are others in another one, and that need a start. */
+static void note_others(const struct cli_config_arguments *of,
+			const struct cli_config_arguments *other, bool removed)
+{
+	for (size_t i = 0; i < of->nr; i++) {
+		const char *name = of->word[i].text + strlen("--");
+		size_t length = strcspn(name, "=");
+		const struct cli_config_word *found =
+			cli_config_arguments_find(other, name, length);
+		bool is_last = cli_config_arguments_find(of, name, length) == &of->word[i];
+
+		if (agent_push_has(name, length) || !is_last ||
+		    (found && (removed || !strcmp(found->text, of->word[i].text))))
+			continue;
+		if (removed)
+			cli_note(AGENT_COMMAND, "%s: %.*s needs a restart; it stays '%s'",
+				 other->path, (int)length, name, name);
+		else
+			cli_note(AGENT_COMMAND, "%s:%u: %.*s needs a restart; it stays %s%s%s",
+				 of->path, of->word[i].line, (int)length, name,
+				 found ? "'" : "as at the start",
+				 found ? found->text + strlen("--") : "", found ? "'" : "");
+	}
+}
+
 static bool reload_options(void *context)
 {
 	struct agent_command *command = context, parsed = { .token = NULL };
-	int status;
-
-	if (!command->config) {
-		cli_note(AGENT_COMMAND, "SIGHUP reads the file of --config, and there is none");
-		return false;
-	}
-	status = cli_config_arguments_read(&parsed.arguments, command->config, AGENT_COMMAND);
+	int status = cli_config_arguments_read(&parsed.arguments, command->config, AGENT_COMMAND);
 	if (!status && !can_parse(command, &parsed))
 		status = CLI_EXIT_USAGE;
 	if (!status)
 		status = agent_parse_with_file(&parsed, command->argc, command->argv);
-	if (!status)
+	if (!status) {
+		note_others(&parsed.arguments, &command->arguments, false);
+		note_others(&command->arguments, &parsed.arguments, true);
 		status = take_sent(command, &parsed);
+	}
 	agent_clear_options(&parsed);
 	cli_note(AGENT_COMMAND, status ? "%s is not used: the options stay" : "%s is read again",
 		 command->config);
@@ -186,7 +212,7 @@ static int run_agent(struct agent_command *command)
 	options->source.targets = &command->targets;
 	options->source.machine = command->machine;
 	options->note = print_note;
-	options->reload = reload_options;
+	options->reload = command->config ? reload_options : NULL;
 	options->restore = restore_options;
 	options->write_once = write_once;
 	options->context = command;

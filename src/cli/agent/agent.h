@@ -34,7 +34,7 @@ struct agent_command {
 	char *token;
 	struct cli_output_file once_file;
 	const char *config;		       /* file of options; NULL: none */
-	struct cli_config_arguments arguments; /* of the file */
+	struct cli_config_arguments arguments; /* of the file at the start */
 	struct agent_push_command push;
 	/* what is sent now, and was before SIGHUP: that is in use until the reload is done */
 	struct agent_sent *sent, *sent_before;

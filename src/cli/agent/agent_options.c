@@ -111,18 +111,19 @@ static int read_token(struct agent_command *command)
 
 /* ---- all of them ---- */
 
+/* Of each option alone, so that the line of a file is known where it is wrong. */
 static int check_numbers(const struct agent_command *command)
 {
 	const struct agent_options *agent = &command->options;
 
 	if (!agent->source.frequency || agent->source.frequency > MOST_HZ)
 		return cli_usage_error(AGENT_COMMAND, "-F: expected 1 to %d Hz", MOST_HZ);
-	if (agent->seconds < 1 || agent->seconds > MOST_HISTORY)
+	if (command->history_ns < NS || command->history_ns / NS > MOST_HISTORY)
 		return cli_usage_error(AGENT_COMMAND, "--history: expected 1s to %ds",
 				       MOST_HISTORY);
 	if (!command->memory || command->memory > 1024)
 		return cli_usage_error(AGENT_COMMAND, "--memory: expected 1 to 1024 MB");
-	return 0;
+	return agent_push_check_numbers(&command->push);
 }
 
 static int check_agent(struct agent_command *command)
@@ -148,43 +149,42 @@ static int check_agent(struct agent_command *command)
 		agent->seconds = agent->once_ns / NS + 2;
 	if (command->token_file && read_token(command))
 		return CLI_EXIT_USAGE;
-	if (check_numbers(command))
-		return CLI_EXIT_USAGE;
 	return agent_push_check(&command->push, agent);
 }
 
-/* Parses a command line into an empty command. */
-static int parse_words(struct agent_command *command, int argc, char **argv)
+static void set_defaults(struct agent_command *command)
 {
-	int next;
-
 	command->options.source.events = "cpu-clock";
 	command->options.source.frequency = DEFAULT_HZ;
 	command->history_ns = DEFAULT_HISTORY * NS;
 	command->memory = DEFAULT_MEMORY;
 	command->options.counters = true;
 	agent_push_set_defaults(&command->push);
-	next = cli_options_parse(&cli_agent_usage, command, argc, argv);
+}
+
+static int parse_words(struct agent_command *command, int argc, char **argv)
+{
+	int next = cli_options_parse(&cli_agent_usage, command, argc, argv);
+
 	return next < argc ? cli_usage_error(AGENT_COMMAND, "'%s' is not an option", argv[next])
-			   : 0;
+			   : check_numbers(command);
 }
 
 int agent_parse_with_file(struct agent_command *command, int argc, char **argv)
 {
 	const struct cli_config_arguments *arguments = &command->arguments;
-	size_t nr = (size_t)argc + arguments->nr;
-	char **words = calloc(nr + 1, sizeof(*words));
-	int status;
+	int status = 0;
 
-	if (!words)
-		return cli_no_memory(AGENT_COMMAND);
-	words[0] = argv[0];
-	for (size_t i = 0; i < arguments->nr; i++)
-		words[1 + i] = arguments->word[i];
-	for (int i = 1; i < argc; i++)
-		words[arguments->nr + (size_t)i] = argv[i];
-	status = parse_words(command, (int)nr, words);
-	free(words);
+	set_defaults(command);
+	for (size_t i = 0; !status && i < arguments->nr; i++) {
+		char *words[] = { argv[0], arguments->word[i].text, NULL };
+
+		cli_set_position(arguments->path, arguments->word[i].line);
+		status = parse_words(command, 2, words);
+		cli_set_position(NULL, 0);
+	}
+	if (!status)
+		status = parse_words(command, argc, argv);
 	command->argc = argc;
 	command->argv = argv;
 	return status ? status : check_agent(command);
@@ -193,8 +193,10 @@ int agent_parse_with_file(struct agent_command *command, int argc, char **argv)
 int agent_parse(struct agent_command *command, int argc, char **argv)
 {
 	struct agent_command first = { .token = NULL };
-	int status = parse_words(&first, argc, argv);
+	int status;
 
+	set_defaults(&first);
+	status = parse_words(&first, argc, argv);
 	if (!status && first.config)
 		status =
 			cli_config_arguments_read(&command->arguments, first.config, AGENT_COMMAND);

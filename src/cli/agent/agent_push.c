@@ -85,17 +85,30 @@ void agent_push_set_defaults(struct agent_push_command *command)
 	command->spool_age = DEFAULT_AGE;
 }
 
-int agent_push_check(const struct agent_push_command *command, struct agent_options *options)
+int agent_push_check_numbers(const struct agent_push_command *command)
 {
 	if (command->interval < NS || command->interval > MOST_INTERVAL)
 		return cli_usage_error(AGENT_COMMAND, "--push-interval: expected 1s to 300s");
+	if (!command->spool_mb || command->spool_mb > MOST_SPOOL_MB)
+		return cli_usage_error(AGENT_COMMAND, "--spool-size: expected 1 to %d MB",
+				       MOST_SPOOL_MB);
+	return 0;
+}
+
+bool agent_push_has(const char *name, size_t length)
+{
+	for (const struct cli_option *option = agent_push_options; option->name; option++)
+		if (strlen(option->name) == length && !memcmp(option->name, name, length))
+			return true;
+	return false;
+}
+
+int agent_push_check(const struct agent_push_command *command, struct agent_options *options)
+{
 	/* the longest window, see agent_push_jitter() */
 	if (command->interval / 5 * 6 > options->seconds * NS && command->nr)
 		return cli_usage_error(AGENT_COMMAND, "--push-interval: a window, which takes up "
 						      "to 20 %% longer, is longer than --history");
-	if (!command->spool_mb || command->spool_mb > MOST_SPOOL_MB)
-		return cli_usage_error(AGENT_COMMAND, "--spool-size: expected 1 to %d MB",
-				       MOST_SPOOL_MB);
 	if (command->spool && !command->nr)
 		return cli_usage_error(AGENT_COMMAND, "--spool is for windows of --push");
 	options->rules = command->rules;

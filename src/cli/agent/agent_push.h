@@ -22,6 +22,10 @@ extern const struct cli_option agent_push_options[];
 void agent_push_set_defaults(struct agent_push_command *command);
 /* Sets a time in ns, at given->state. */
 int agent_set_duration(const struct cli_given *given);
+/* Checks each number alone. Returns 0, or the exit status. */
+int agent_push_check_numbers(const struct agent_push_command *command);
+/* True if an option is one of these, by its name of this length. */
+bool agent_push_has(const char *name, size_t length);
 /* Checks the options, and sets those of the agent. Returns 0, or the exit status. */
 int agent_push_check(const struct agent_push_command *command, struct agent_options *options);
 void agent_push_clear(struct agent_push_command *command);
