@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """perch agent on a machine that is busy with many short processes: it needs less than 64 MB with the processes that make profiles, in
 a cgroup that has no more, and little CPU time; samples have the cgroup of their process, also of one that lives shortly; Prometheus
-scrapes it."""
+and VictoriaMetrics scrape it."""
 import json
 import os
 import shutil
@@ -153,31 +153,38 @@ def query(port, text):
     return float(found[0]["value"][1]) if found else None
 
 
-def check_prometheus(program, work):
-    if not shutil.which("prometheus"):
-        skip("Prometheus scrapes it", "no prometheus")
+SCRAPERS = {
+    "Prometheus": ("prometheus", "--config.file={config}", "--storage.tsdb.path={data}", "--web.listen-address=127.0.0.1:{port}"),
+    # without the offset it hides values of the last 30 seconds
+    "VictoriaMetrics": ("victoria-metrics", "-promscrape.config={config}", "-storageDataPath={data}", "-httpListenAddr=127.0.0.1:{port}",
+                        "-search.latencyOffset=1s", "-memory.allowedBytes=64MB"),
+}
+
+
+def check_scraper(program, work, name):
+    """An engine scrapes the agent by the configuration of the example, every second, and answers queries."""
+    words = SCRAPERS[name]
+    if not shutil.which(words[0]):
+        skip(f"{name} scrapes it", f"no {words[0]}")
         return
     agent = Agent()
-    port = free_port()
-    config = os.path.join(work, "prometheus.yaml")
+    port, config = free_port(), os.path.join(work, "scrape.yaml")
+    with open(os.path.join(os.environ.get("PERCH_SOURCE_ROOT", "."), "examples/agent/prometheus.yaml"), encoding="utf-8") as file:
+        example = file.read()
     with open(config, "w", encoding="utf-8") as file:
-        file.write(f"""global: {{scrape_interval: 1s}}
-scrape_configs:
-  - job_name: perch
-    static_configs: [{{targets: ['127.0.0.1:{agent.port}']}}]
-""")
-    server = subprocess.Popen(["prometheus", "--config.file", config, "--storage.tsdb.path", os.path.join(work, "data"),
-                               f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        file.write(example.replace("127.0.0.1:7099", f"127.0.0.1:{agent.port}").replace("scrape_interval: 15s", "scrape_interval: 1s"))
+    server = subprocess.Popen([word.format(config=config, data=os.path.join(work, name), port=port) for word in words],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     busy = [subprocess.Popen([program]) for _ in range(os.cpu_count())]
     try:
         rate, end = None, now() + limit(90)
-        while now() < end and (rate is None or query(port, "count_over_time(up{job='perch'}[10s])") < 9):
+        while now() < end and (rate is None or (query(port, "count_over_time(up{job='perch'}[10s])") or 0) < 9):
             time.sleep(1)
             rate = query(port, "rate(perch_samples_total[10s])")
         wanted = HZ * os.cpu_count()
-        check(query(port, "up{job='perch'}") == 1, "Prometheus scrapes it")
-        check(rate and wanted * 0.7 < rate < wanted * 1.15, "and the rate of samples is that of busy CPUs", [str(rate), str(wanted)])
-        check((query(port, "count({__name__=~'perch_.*'})") or 0) > 20, "and has the other values")
+        check(query(port, "up{job='perch'}") == 1, f"{name} scrapes it")
+        check(rate and wanted * 0.7 < rate < wanted * 1.15, f"{name}: the rate of samples is that of busy CPUs", [str(rate), str(wanted)])
+        check((query(port, "count({__name__=~'perch_.*'})") or 0) > 20, f"{name} has the other values")
     finally:
         for one in [server, *busy]:
             one.kill()
@@ -197,7 +204,8 @@ def main():
             return
         check_memory()
         check_labels(program, work)
-        check_prometheus(program, work)
+        for name in SCRAPERS:
+            check_scraper(program, work, name)
 
 
 main()

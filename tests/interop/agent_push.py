@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """perch agent --push: all samples arrive, each once, through outages, refusals, SIGKILL and new options."""
-import gzip
-import http.server
 import os
 import shutil
 import signal
@@ -10,123 +8,22 @@ import socket
 import ssl
 import subprocess
 import sys
-import tempfile
-import threading
-import time
 
 import cases
 import otlp_format
-from agent_server import PROGRAM, free_port, now, skip
+from agent_receiver import Receiver, body_of, busy_program, ids_of, request_of, samples_of, spooled, wait_until
+from agent_server import Agent, skip
 from cases import check, limit
+from otlp_public import check_public
 from pprof_format import Profile, fields
 
 PERCH = os.environ.get("PERCH", "build/perch")
-HEAD = 32   # bytes of a file of the spool before the body
-
-
-def wait_until(condition, what):
-    end = now() + limit(60)
-    while not condition():
-        if now() > end:
-            check(False, what)
-            return False
-        time.sleep(0.05)
-    return True
-
-
-class Receiver:
-    """A server for windows. answers: (code, headers) of the first requests; the others get 200."""
-
-    def __init__(self, port=0, answers=(), context=None):
-        self.windows, answers = [], list(answers)
-        receiver = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                started = now()
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                code, headers = answers.pop(0) if answers else (200, {})
-                receiver.windows.append((started, code, self.path, dict(self.headers), body))
-                self.send_response(code)
-                for name, value in {"Content-Length": "0", **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.port = self.server.server_address[1]
-        if context:
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
-        self.thread.start()
-
-    def stop(self):
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-    def taken(self):
-        """The windows that were taken, as requests of OTLP."""
-        return [request_of(headers, body) for _, code, _, headers, body in list(self.windows) if code == 200 and body]
-
-
-def request_of(headers, body):
-    return otlp_format.read(gzip.decompress(body) if headers.get("Content-Encoding") == "gzip" else body)
-
-
-class Agent:
-    def __init__(self, *options):
-        self.port = free_port()
-        self.process = subprocess.Popen([PERCH, "agent", "--listen", f"127.0.0.1:{self.port}", "--no-counters", *options],
-                                        stderr=subprocess.PIPE, text=True)
-        wait_until(lambda: self.process.poll() is not None or self.metric("perch_uptime_seconds"), "the agent starts")
-
-    def metric(self, name):
-        """The sum of the values of a metric."""
-        with socket.socket() as client:
-            client.settimeout(limit(20))
-            try:
-                client.connect(("127.0.0.1", self.port))
-                client.sendall(b"GET /metrics HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
-                text = b"".join(iter(lambda: client.recv(65536), b"")).decode()
-            except OSError:
-                return 0
-        return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith((name + "{", name + " ")))
-
-    def end(self, number=signal.SIGTERM):
-        """The status and what it wrote to stderr."""
-        self.process.send_signal(number)
-        try:
-            _, errors = self.process.communicate(timeout=limit(30))
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            _, errors = self.process.communicate()
-        return self.process.returncode, errors
-
-
-def spooled(directory):
-    """The windows that wait in the spool."""
-    found = []
-    for name in os.listdir(directory):
-        with open(os.path.join(directory, name), "rb") as file:
-            found.append(otlp_format.read(gzip.decompress(file.read()[HEAD:])))
-    return found
-
-
-def samples_of(requests):
-    return sum(sum(sample["values"]) for request in requests for _, profile in otlp_format.profiles(request) for sample in profile["samples"])
-
-
-def ids_of(requests):
-    return [profile["profile_id"] for request in requests for _, profile in otlp_format.profiles(request)]
 
 
 def check_windows(options, work):
     """What is sent is what was sampled, and engines can read it."""
     receiver, spool = Receiver(), os.path.join(work, "spool")
-    agent = Agent(*options, "--push", f"http://127.0.0.1:{receiver.port}", "--push", f"pyroscope+http://127.0.0.1:{receiver.port}",
+    agent = Agent("--no-counters", *options, "--push", f"http://127.0.0.1:{receiver.port}", "--push", f"pyroscope+http://127.0.0.1:{receiver.port}",
                   "--push-interval", "1s", "--spool", spool, "--label", "cluster=test", "--label", "x=1", "--label", "^ => x=")
     wait_until(lambda: len(receiver.windows) > 5, "windows come")
     wait_until(lambda: agent.metric("perch_push_windows_total") > 5, "windows are counted")
@@ -137,6 +34,7 @@ def check_windows(options, work):
     requests = [request_of(headers, body) for _, _, path, headers, body in receiver.windows if path == "/v1development/profiles"]
     check(not [fault for request in requests for fault in otlp_format.faults(request)], "OTLP as its .proto files demand",
           [str(otlp_format.faults(request)) for request in requests])
+    check_public([body_of(headers, body) for _, _, path, headers, body in receiver.windows if path == "/v1development/profiles"], "messages of opentelemetry-proto")
     left = [] if not os.listdir(spool) else [path for path in os.listdir(spool)]
     check(len(left) <= 2, "at most the last windows wait", left)
     names = {name for request in requests for _, profile in otlp_format.profiles(request) for sample in profile["samples"]
@@ -176,7 +74,7 @@ def check_outage(options, work):
     first, port = Receiver(), 0
     port = first.port
     words = [*options, "--push", f"http://127.0.0.1:{port}", "--push-interval", "1s", "--spool", spool]
-    agent = Agent(*words)
+    agent = Agent("--no-counters", *words)
     wait_until(lambda: len(first.taken()) >= 2, "windows come before the outage")
     first.stop()
     wait_until(lambda: agent.metric("perch_spool_windows") >= 3, "windows wait")
@@ -195,12 +93,12 @@ def check_outage(options, work):
           [str(samples_of(received)), str(samples_of(spooled(spool))), str(sampled)])
     check(os.stat(spool).st_mode & 0o777 == 0o700, "nobody else reads the spool")
 
-    agent = Agent(*words)
+    agent = Agent("--no-counters", *words)
     wait_until(lambda: agent.metric("perch_spool_windows") >= 5, "windows of two agents wait")
     agent.end(signal.SIGKILL)
     waiting = ids_of(spooled(spool))
     third = Receiver(port)
-    agent = Agent(*words)
+    agent = Agent("--no-counters", *words)
     wait_until(lambda: set(waiting) <= set(ids_of(third.taken())), "windows come after SIGKILL")
     status, errors = agent.end()
     third.stop()
@@ -214,7 +112,7 @@ def check_outage(options, work):
 def check_pressure(options):
     """The time that a server wants is waited for, and what it refuses is not repeated."""
     receiver = Receiver(answers=[(429, {"Retry-After": "5"}), (503, {}), (400, {})])
-    agent = Agent(*options, "--push", f"http://127.0.0.1:{receiver.port}", "--push-interval", "1s")
+    agent = Agent("--no-counters", *options, "--push", f"http://127.0.0.1:{receiver.port}", "--push-interval", "1s")
     wait_until(lambda: len(receiver.windows) >= 5, "requests come")
     check(agent.metric("perch_lost_records_total") == 0, "rings were read meanwhile")
     check(agent.metric("perch_push_dropped_windows_total") == 1, "the refused window is counted")
@@ -239,7 +137,7 @@ def check_reload(options, work):
         return next((attributes for attributes, _ in otlp_format.profiles(taken[-1])), {}) if taken else {}
 
     write("label = a=1")
-    agent = Agent(*options, "--config", path, "--label", "b=1")
+    agent = Agent("--no-counters", *options, "--config", path, "--label", "b=1")
     wait_until(lambda: last_labels().get("a") == "1" and last_labels().get("b") == "1", "labels of the file and of the command line")
     counted, good = agent.metric("perch_push_windows_total"), agent.metric("perch_config_last_reload_success_timestamp_seconds")
     write("label = a=2", "history = 200s")
@@ -287,7 +185,7 @@ def check_tls(options, work):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     receiver = Receiver(context=context)
-    agent = Agent(*options, "--push", f"https://127.0.0.1:{receiver.port},ca-file={certificate},token-file={token}", "--push",
+    agent = Agent("--no-counters", *options, "--push", f"https://127.0.0.1:{receiver.port},ca-file={certificate},token-file={token}", "--push",
                   f"https://127.0.0.1:{receiver.port}/other,token-file={token}", "--push-interval", "1s")
     wait_until(lambda: receiver.taken() and agent.metric("perch_push_failing") == 1, "a window comes by TLS")
     status, errors = agent.end()
@@ -307,47 +205,15 @@ def check_words():
         check(done.returncode in (1, 2) and reason in done.stderr, "refused: " + " ".join(words), done)
 
 
-def why_not(options):
-    """Why there can be no agent, or ""."""
-    done = subprocess.run([PERCH, "agent", *options, "--once", "100ms", "-o", "/dev/null"], capture_output=True, text=True, check=False,
-                          timeout=limit(60))
-    if done.returncode:
-        return done.stderr.splitlines()[0]
-    for words, library in ((["--push", "http://127.0.0.1:1"], "libcurl"), (["--listen", "127.0.0.1:0"], "libmicrohttpd")):
-        with subprocess.Popen([PERCH, "agent", *options, *words], stderr=subprocess.PIPE, text=True) as process:
-            try:
-                errors = process.communicate(timeout=1)[1]
-            except subprocess.TimeoutExpired:
-                process.terminate()
-                errors = process.communicate()[1]
-        if library in errors:
-            return errors.splitlines()[0]
-    return ""
-
-
 def main():
     check_words()
-    with tempfile.TemporaryDirectory() as work:
-        source, program = os.path.join(work, "hot.c"), os.path.join(work, "hot")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(PROGRAM)
-        if not shutil.which("cc") or subprocess.run(["cc", "-g", "-fno-omit-frame-pointer", "-o", program, source], check=False).returncode:
-            skip("perch agent --push", "no compiler")
-            return
-        with subprocess.Popen([program]) as hot:
-            try:
-                options = ["-p", str(hot.pid)]
-                reason = why_not(options)
-                if reason:
-                    skip("perch agent --push", reason)
-                    return
-                check_windows(options, work)
-                check_outage(options, work)
-                check_pressure(options)
-                check_reload(options, work)
-                check_tls(options, work)
-            finally:
-                hot.kill()
+    with busy_program("perch agent --push") as (options, work):
+        if options:
+            check_windows(options, work)
+            check_outage(options, work)
+            check_pressure(options)
+            check_reload(options, work)
+            check_tls(options, work)
 
 
 main()

@@ -84,11 +84,11 @@ class Agent:
         text = self.get("/metrics")[1].decode()
         return sum(float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.M))
 
-    def end(self):
-        """Ends it by SIGTERM. Returns the status and what it printed."""
-        self.process.send_signal(signal.SIGTERM)
+    def end(self, number=signal.SIGTERM):
+        """Ends it by a signal. Returns the status and what it printed."""
+        self.process.send_signal(number)
         try:
-            _, errors = self.process.communicate(timeout=limit(20))
+            _, errors = self.process.communicate(timeout=limit(30))
         except subprocess.TimeoutExpired:
             self.process.kill()
             _, errors = self.process.communicate()

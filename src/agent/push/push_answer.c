@@ -20,6 +20,9 @@ enum agent_push_outcome agent_push_outcome_of(int code)
 {
 	if (code >= 200 && code < 300)
 		return AGENT_PUSH_TAKEN;
+	/* a wrong secret is no fault of the window; its file is read anew for each request */
+	if (code == 401 || code == 407)
+		return AGENT_PUSH_RETRY;
 	return code == 429 || (code >= 502 && code <= 504) ? AGENT_PUSH_RETRY : AGENT_PUSH_REFUSED;
 }
 
