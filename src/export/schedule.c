@@ -48,17 +48,19 @@ static uint32_t find_thread(struct export_schedule *schedule,
 
 /* ---- intervals and edges ---- */
 
-/* The interval after a run has the state in which it ended. */
+/* The first interval after a run has the state in which it ended. */
 static void end_run(struct export_schedule *schedule, uint32_t thread,
 		    const struct perch_timeline_interval *interval)
 {
 	uint32_t last = schedule->thread[thread].last_run;
-	struct schedule_run *run;
+	struct schedule_run *run = last == NO_INDEX ? NULL : &schedule->run[last];
 
-	schedule->thread[thread].last_run = NO_INDEX;
-	if (last == NO_INDEX || schedule->run[last].end != interval->start)
+	if (!run)
 		return;
-	run = &schedule->run[last];
+	if (interval->flags & PERCH_TIMELINE_UNCERTAIN)
+		run->wait_end = interval->end;
+	if (run->end != interval->start || run->next_state != PERCH_TIMELINE_UNKNOWN)
+		return;
 	run->next_state = (uint8_t)interval->state;
 	run->letter = (char)interval->letter;
 	run->involuntary = interval->flags & PERCH_TIMELINE_INVOLUNTARY;

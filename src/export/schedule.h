@@ -25,6 +25,7 @@ struct schedule_run {
 	bool involuntary;    /* it lost the CPU */
 	bool unfinished;     /* it ran until the recording ended */
 	bool uncertain;	     /* it may be wrong: a switch is missing */
+	uint64_t wait_end;   /* of what followed, if that may be wrong; else 0 */
 };
 
 struct schedule_wakeup {

@@ -117,6 +117,7 @@ static void join(struct state_span *to, const struct state_span *from)
 		to->ns[i] += from->ns[i];
 	if (to->tid != from->tid)
 		to->tid = NO_INDEX;
+	to->uncertain |= from->uncertain;
 }
 
 /* Frees most of what merged spans do not need. */
@@ -352,6 +353,12 @@ static struct state_track *find_cpu(struct export_states *states, uint32_t cpu, 
 	return *rc ? NULL : &states->track[states->cpu[cpu] - 1];
 }
 
+static bool adjoins_as_equal(const struct state_span *last, const struct state_span *span)
+{
+	return last->end == span->start && last->tid == span->tid &&
+	       last->uncertain == span->uncertain;
+}
+
 static bool has_state(const struct state_span *span, unsigned state)
 {
 	for (unsigned i = 0; i < EXPORT_STATES; i++)
@@ -360,26 +367,25 @@ static bool has_state(const struct state_span *span, unsigned state)
 	return true;
 }
 
-/* What overlaps earlier time is cut off. Returns 0 or -ENOMEM. */
-static int add_span(struct export_states *states, struct state_track *track, uint64_t start,
-		    uint64_t end, unsigned state, uint32_t tid)
+/* A part of a row of one state. What overlaps earlier time is cut off. Returns 0 or -ENOMEM. */
+static int add_span(struct export_states *states, struct state_track *track, unsigned state,
+		    struct state_span span)
 {
-	struct state_span *last = track->nr ? &track->span[track->nr - 1] : NULL, span = { 0 };
+	struct state_span *last = track->nr ? &track->span[track->nr - 1] : NULL;
 
-	if (start < track->end)
-		start = track->end;
-	if (end <= start || state == EXPORT_NO_STATE)
+	if (span.start < track->end)
+		span.start = track->end;
+	if (span.end <= span.start || state == EXPORT_NO_STATE)
 		return 0;
-	if (!states->first || start < states->first)
-		states->first = start;
-	if (end > states->last)
-		states->last = end;
-	track->sum[state] += end - start;
-	track->end = end;
-	span = (struct state_span){ .start = start, .end = end, .tid = tid };
-	span.ns[state] = (float)(end - start);
-	if (last && ((last->end == start && last->tid == tid && has_state(last, state)) ||
-		     are_close(last, end, states->quantum))) {
+	if (!states->first || span.start < states->first)
+		states->first = span.start;
+	if (span.end > states->last)
+		states->last = span.end;
+	track->sum[state] += span.end - span.start;
+	track->end = span.end;
+	span.ns[state] = (float)(span.end - span.start);
+	if (last && ((adjoins_as_equal(last, &span) && has_state(last, state)) ||
+		     are_close(last, span.end, states->quantum))) {
 		join(last, &span);
 		return 0;
 	}
@@ -396,6 +402,9 @@ int perch__states_interval(struct export_states *states,
 			   const struct perch_timeline_interval *interval)
 {
 	const struct perch_timeline_thread *thread = interval->thread;
+	struct state_span span = { .start = interval->start,
+				   .end = interval->end,
+				   .uncertain = interval->flags & PERCH_TIMELINE_UNCERTAIN };
 	unsigned state = state_of(interval->state);
 	struct state_track *track;
 	int rc;
@@ -403,12 +412,12 @@ int perch__states_interval(struct export_states *states,
 	if (!thread->tid || state == EXPORT_NO_STATE)
 		return 0; /* an idle CPU, or no time of a thread */
 	track = find_thread(states, thread->pid, thread->tid, thread->name);
-	rc = track ? add_span(states, track, interval->start, interval->end, state, 0) : -ENOMEM;
+	rc = track ? add_span(states, track, state, span) : -ENOMEM;
 	if (rc || state != EXPORT_RUNNING)
 		return rc;
 	track = find_cpu(states, interval->cpu, &rc);
-	return track ? add_span(states, track, interval->start, interval->end, state, thread->tid)
-		     : rc;
+	span.tid = thread->tid;
+	return track ? add_span(states, track, state, span) : rc;
 }
 
 void perch__states_end(struct export_states *states, uint32_t tid)
@@ -462,7 +471,8 @@ static void take_from_running(struct state_track *track, uint64_t start)
 static int add_running(struct export_states *states, struct state_track *track, uint64_t time)
 {
 	uint64_t start = track->end;
-	int rc = add_span(states, track, start, time, EXPORT_RUNNING, 0);
+	int rc = add_span(states, track, EXPORT_RUNNING,
+			  (struct state_span){ .start = start, .end = time });
 
 	take_from_running(track, start);
 	return rc;
@@ -491,7 +501,9 @@ int perch__states_off_cpu(struct export_states *states, const struct perch_off_c
 		return 0;
 	}
 	rc = track->ended ? 0 : add_running(states, track, start);
-	return rc ? rc : add_span(states, track, start, time, state, 0);
+	return rc ? rc
+		  : add_span(states, track, state,
+			     (struct state_span){ .start = start, .end = time });
 }
 
 int perch__states_fork(struct export_states *states, uint32_t pid, uint32_t tid, uint64_t time)

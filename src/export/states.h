@@ -29,6 +29,7 @@ struct state_span {
 	uint64_t start, end;	 /* ns */
 	float ns[EXPORT_STATES]; /* time in each state; less than the span: the CPU was idle */
 	uint32_t tid;		 /* of a CPU: the thread that ran; NO_INDEX: several */
+	bool uncertain;		 /* it, or a part, may be wrong: a switch is missing */
 };
 
 struct state_track {

@@ -22,7 +22,7 @@ PERCH = os.environ.get("PERCH", "perch")
 PICTURES = os.environ.get("PICTURES")
 EVIL = "<img src=x>&\x1b[1m"
 
-SAMPLE, COMM, SWITCH, FINISHED_ROUND = 9, 3, 14, 68
+LOST, SAMPLE, COMM, SWITCH, FINISHED_ROUND = 2, 9, 3, 14, 68
 OUT, PREEMPTED = 1 << 13, 1 << 14
 SECOND = 10**9
 
@@ -84,6 +84,17 @@ def schedule(threads, switches, cpus, sums, names=None, seed=1):
         before, since = on[cpu]
         yield head.pack(SWITCH, OUT, switch_size) + trailer.pack(1000 + before // 4, before, now[cpu], cpu, 0)
         sums[before][0] += now[cpu] - since
+
+
+def missing_switches():
+    """Thread 7 leaves its CPU at 5000 without a record; records are lost while it waits from 7000 to 9000."""
+    def switch(time, tid, out):
+        return record(SWITCH, out << 13, struct.pack("<IIQII", tid, tid, time, 0, 0))
+
+    sample = struct.pack("<QIIQIIQ", 0x401000, 7, 7, 1500, 0, 0, 250000)
+    return [switch(1000, 7, 0), record(SAMPLE, 2, sample), switch(2000, 7, 1), switch(2000, 8, 0), switch(3000, 8, 1), switch(3000, 7, 0),
+            switch(5000, 8, 0), switch(6000, 8, 1), switch(6000, 7, 0), switch(7000, 7, 1),
+            record(LOST, 0, struct.pack("<QQIIQII", 0, 5, 7, 7, 8000, 0, 0)), switch(9000, 7, 0), switch(9500, 7, 1)]
 
 
 # ---- pages ----
@@ -214,6 +225,30 @@ def check_pointer(browser):
     check(re.search(r"running: .*/\d+, from", tip) or "idle" in tip, "a span of a CPU has the thread", tip)
 
 
+def check_uncertain(browser):
+    """What may be wrong has a mark in its row, in the legend and in the text of the pointer."""
+    write_file("missing.data", missing_switches())
+    write_page("missing.html", "-i", "missing.data")
+    for scheme in ("light", "dark"):
+        browser.media(prefers_color_scheme=scheme)
+        browser.open("missing.html")
+        marks = browser.run("perch.data.rows.filter((row) => !row.isCpu).flatMap((row) => Array.from({ length: row.end - row.first }, (_, k) => k + row.first)"
+                            ".map((k) => [row.id, perch.data.states.spans.start[k] + 1000, perch.data.states.spans.uncertain[k] > 0]))")
+        check([7, 3000, True] in marks and [7, 7000, True] in marks and [7, 1000, False] in marks and [8, 2000, False] in marks,
+              "spans of which a switch is missing are marked", marks)
+        check(browser.run("document.querySelectorAll('#states .uncertain').length") == 1, "and the mark is in the legend")
+        keep_picture(browser, "uncertain-" + scheme)
+    row = browser.run("perch.rows.lines.findIndex((line) => line.row && line.row.id === 7)")
+    left, top, width = browser.run("(({left, top, width}) => [left, top, width])(document.querySelector('#rows-box canvas').getBoundingClientRect())")
+    browser.mouse("mouseMoved", left + width * 0.88, top + 24 * row + 18)
+    browser.wait("!document.getElementById('tip').hidden")
+    tip = browser.run("document.getElementById('tip').innerText")
+    check("may be wrong: a switch is missing" in tip, "and the text at the pointer says it", tip)
+    browser.media(prefers_color_scheme="light")
+    browser.open("small.html")
+    check(browser.run("document.querySelectorAll('#states .uncertain').length") == 0, "nothing is marked where nothing is missing")
+
+
 def luminance(color):
     red, green, blue = (int(color[i:i + 2], 16) for i in (1, 3, 5))
     return 0.299 * red + 0.587 * green + 0.114 * blue
@@ -328,7 +363,9 @@ def check_off_cpu(browser):
     browser.open("waits.html")
     buttons = dict(browser.run("perch.rows.stateButtons.map(({ state, button }) => [state, button.disabled])"))
     check(buttons.get("0") is False and buttons.get("off") is False, "buttons of states", buttons)
+    order = browser.run("perch.rows.lines.map((line) => line.index)")
     browser.run("perch.rows.stateButtons.find(({ state }) => state === 'off').button.click()")
+    check(browser.run("perch.rows.lines.map((line) => line.index)") == order, "a click on a state moves no row")
     check(browser.run("[perch.weights.total, document.querySelector('#states [aria-pressed=true]').textContent]") ==
           [sum(off.values()), "all off the CPU"], "a click on a state selects it")
     browser.run("perch.rows.stateButtons.find(({ state }) => state === 'off').button.click()")
@@ -395,7 +432,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="perch-rows-") as directory:
         os.chdir(directory)
         build_program()
-        parts = [("exact rows", check_exact), ("keys", check_keys), ("the pointer", check_pointer), ("looks", check_looks),
+        parts = [("exact rows", check_exact), ("keys", check_keys), ("the pointer", check_pointer), ("looks", check_looks), ("uncertain spans", check_uncertain),
                  ("off-CPU time", check_off_cpu), ("ticks", check_ticks), ("a large recording", check_large)]
         problems = chromium.check_parts(parts, width=1200)
         check(not problems, "no error in the console", problems)

@@ -218,16 +218,13 @@ def check_slices():
 
 def check_uncertain():
     """Thread 7 leaves its CPU without a record: its run is marked, and a note has the number."""
-    def switch(time, tid, out):
-        return flamegraph_rows.record(14, out << 13, struct.pack("<IIQII", tid, tid, time, 0, 0))
-
-    flamegraph_rows.write_file("missing", [switch(1000, 7, 0), switch(2000, 7, 1), switch(2000, 8, 0), switch(3000, 8, 1), switch(3000, 7, 0),
-                                           switch(5000, 8, 0), switch(6000, 8, 1), switch(6000, 7, 0), switch(7000, 7, 1)])
+    flamegraph_rows.write_file("missing", flamegraph_rows.missing_switches())
     packets = export("missing")
     tracks = {track["uuid"][0]: track["thread"][0]["tid"][0] for packet in packets for track in packet["track"]}
     begins = [(packet["timestamp"][0], tracks[event["track"][0]]) for packet in packets for event in packet["slice"] if event["type"][0] == 1 and
               event["name"][0] == "uncertain: a switch is missing"]
     check((3000, 7) in begins and (1000, 7) not in begins and (2000, 8) not in begins, "a run of which a switch is missing is marked", str(begins))
+    check((7000, 7) in begins, "and a wait in which records were lost", str(begins))
     note = run("export", "--format", "perfetto", "-i", "missing", "-o", "missing.gz").stderr
     check(re.search(r"\d+ intervals? of threads may be wrong, because switches are missing", note), "and a note has their number", note)
     note = run("flamegraph", "-i", "missing", "-o", "-").stderr

@@ -110,13 +110,14 @@ function readGroups(reader, entries, flags) {
 }
 
 /* States of threads: their numbers, and MIXED for a span that has several. */
-const RUNNING = 0, STATES = 6, MIXED = 6;
+const RUNNING = 0, STATES = 6, MIXED = 6, UNCERTAIN = 8;
 
 /* Reads the spans of all rows, whose ranges are in first. Times are ns since the first one. */
 function readSpans(reader, rows, first) {
 	const count = first[rows.length], column = () => reader.column(new Float64Array(count));
 	const start = column(), end = column(), state = reader.column(new Uint8Array(count));
 	const thread = new Float64Array(count).fill(-1), parts = new Map();
+	const uncertain = state.map((number) => number & UNCERTAIN);
 
 	rows.forEach((row, i) => {
 		for (let k = first[i], at = 0; k < first[i + 1]; k++) {
@@ -128,10 +129,12 @@ function readSpans(reader, rows, first) {
 		for (let k = first[i]; row.isCpu && k < first[i + 1]; k++)
 			thread[k] = reader.next() - 1;
 	});
-	for (let k = 0; k < count; k++)
+	for (let k = 0; k < count; k++) {
+		state[k] -= uncertain[k];
 		if (state[k] === MIXED)
 			parts.set(k, Array.from({ length: STATES }, () => reader.next() / 255));
-	return { start, end, state, thread, parts };
+	}
+	return { start, end, state, uncertain, thread, parts };
 }
 
 /* Returns what threads and CPUs did; page_states.c describes it. Without states there are no rows. */

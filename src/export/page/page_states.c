@@ -6,8 +6,9 @@
  *	           for each row: 1 for a CPU else 0; pids; tids, or CPUs; names; then for each
  *	           state the sums in ns; number of spans
  *	           for each span: ns since the end of the one before, or of the first time; its
- *	           length in ns; its state, or ROW_MIXED; then of each span of a CPU the thread + 1,
- *	           0 for several; then of each mixed span the parts of each state, in 1/255
+ *	           length in ns; its state, or ROW_MIXED, + ROW_UNCERTAIN; then of each span of
+ *	           a CPU the thread + 1, 0 for several; then of each mixed span the parts of each
+ *	           state, in 1/255
  *	           quantum in ns; threads without a row, and for each state their sums in ns
  */
 #include <errno.h>
@@ -18,11 +19,12 @@
 #include "page.h"
 
 /* A span has 4 to 12 bytes before compression, so rows have at most about 1 MB in a page. */
-#define MAX_THREADS 256
-#define MAX_CPUS    256
-#define MAX_SPANS   150000
+#define MAX_THREADS   256
+#define MAX_CPUS      256
+#define MAX_SPANS     150000
 
-#define ROW_MIXED   EXPORT_STATES
+#define ROW_MIXED     EXPORT_STATES
+#define ROW_UNCERTAIN 8
 
 int perch__page_add_states(struct page *page, struct export_states *states)
 {
@@ -85,7 +87,8 @@ static void put_state(const struct column *column, const struct state_track *tra
 		      const struct state_span *span)
 {
 	(void)track;
-	perch__page_put_number(column->block, state_of(span));
+	perch__page_put_number(column->block,
+			       state_of(span) + (span->uncertain ? ROW_UNCERTAIN : 0));
 }
 
 static void put_thread(const struct column *column, const struct state_track *track,

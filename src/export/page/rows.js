@@ -17,6 +17,8 @@ const STATE_ROWS = [
 	{ name: 'unknown', light: '#a9a9a4', dark: '#5f5f5c' },
 ];
 
+const UNCERTAIN_TEXT = 'may be wrong: a switch is missing, as records were lost';
+
 function stateName(state) {
 	return state === 'off' ? 'all off the CPU' : STATE_ROWS[state].name;
 }
@@ -121,6 +123,8 @@ class Rows {
 			return { state, button };
 		});
 		byId('states').replaceChildren(...this.stateButtons.map(({ button }) => button));
+		if (this.hasStates && data.states.spans.uncertain.some((mark) => mark))
+			byId('states').append(element('span', 'uncertain', { class: 'uncertain', title: UNCERTAIN_TEXT }));
 		byId('row-notes').textContent = this.notes();
 	}
 
@@ -165,8 +169,9 @@ class Rows {
 	/* ---- lines: rows, and the names of processes with several ---- */
 
 	makeLines() {
-		const { app, isCpu } = this, { data, state } = app, groups = new Map();
-		const weight = (row) => row.sums ? timeIn(row.sums, state.state) : row.samples;
+		const { app, isCpu } = this, { data } = app, groups = new Map();
+		/* not by the selected state: rows would move below the pointer */
+		const weight = (row) => row.sums ? timeIn(row.sums, '') : row.samples;
 
 		data.rows.forEach((row, index) => {
 			if (row.isCpu !== isCpu)
@@ -243,9 +248,23 @@ class Rows {
 		this.ink = style.getPropertyValue('--ink');
 		this.accent = style.getPropertyValue('--accent');
 		this.colors = STATE_ROWS.map((row) => row[isDark() ? 'dark' : 'light']);
+		this.hatch = context.createPattern(this.makeHatch(style.getPropertyValue('--paper')), 'repeat');
 		for (let i = Math.floor(box.scrollTop / LANE); i < lines.length && i * LANE < box.scrollTop + height; i++)
 			this.drawLine(context, lines[i], i, i * LANE - box.scrollTop, width);
 		this.shade(context, width, height);
+	}
+
+	/* Lines of ink beside lines of paper: one of both is seen on each color. */
+	makeHatch(paper) {
+		const tile = element('canvas', '', { width: 6, height: 6 }), context = tile.getContext('2d');
+
+		for (let x = 0; x < 6; x++) {
+			context.fillStyle = this.ink;
+			context.fillRect(x, 5 - x, 1, 1);
+			context.fillStyle = paper;
+			context.fillRect(x, (6 - x) % 6, 1, 1);
+		}
+		return tile;
 	}
 
 	drawLine(context, line, number, y, width) {
@@ -318,12 +337,13 @@ class Rows {
 	/* Wide spans are drawn as they are. Those that share a pixel are drawn as the sum of their states. */
 	drawSpans(context, row, y, width, tall) {
 		const { timeline, data } = this.app, { spans } = data.states;
-		const pixel = { at: -1, sums: new Float64Array(STATES) };
+		const pixel = { at: -1, sums: new Float64Array(STATES), uncertain: 0 };
 		const timeOf = (x) => timeline.nsOf(x, width), last = timeOf(width), each = timeOf(1) - timeOf(0);
 		const flush = () => {
 			if (pixel.at >= 0)
-				this.drawParts(context, pixel.sums, each, { left: pixel.at, wide: 1, y, tall });
+				this.drawParts(context, pixel.sums, each, { left: pixel.at, wide: 1, y, tall, uncertain: pixel.uncertain });
 			pixel.sums.fill(0);
+			pixel.uncertain = 0;
 		};
 
 		for (let k = this.spanAt(row, timeOf(0)); k < row.end && spans.start[k] < last; k++) {
@@ -336,11 +356,12 @@ class Rows {
 				if (at !== pixel.at)
 					flush();
 				pixel.at = at;
+				pixel.uncertain |= spans.uncertain[k];
 				this.addParts(pixel.sums, k);
 				continue;
 			}
 			this.drawParts(context, this.addParts(new Float64Array(STATES), k), spans.end[k] - spans.start[k],
-				{ left, wide: right - left, y, tall });
+				{ left, wide: right - left, y, tall, uncertain: spans.uncertain[k] });
 		}
 		flush();
 	}
@@ -356,8 +377,8 @@ class Rows {
 		return sums;
 	}
 
-	/* The time on the CPU is below. What is not selected is faint. */
-	drawParts(context, sums, whole, { left, wide, y, tall }) {
+	/* The time on the CPU is below. What is not selected is faint, what may be wrong is hatched. */
+	drawParts(context, sums, whole, { left, wide, y, tall, uncertain }) {
 		const { state } = this.app.state, x = Math.round(left);
 		const right = Math.max(x + 1, Math.round(left + wide));
 		let from = y + tall;
@@ -372,6 +393,10 @@ class Rows {
 				context.fillRect(x, Math.max(y, from), right - x, part);
 		});
 		context.globalAlpha = 1;
+		if (uncertain) {
+			context.fillStyle = this.hatch;
+			context.fillRect(x, y, right - x, tall);
+		}
 	}
 
 	/* What is outside of the selected range. */
@@ -409,9 +434,10 @@ class Rows {
 		if (k >= row.end || spans.start[k] > ns)
 			return `${row.isCpu ? 'idle' : 'nothing known'} at ${formatTime(ns)}`;
 		const where = `from ${formatTime(spans.start[k])}, for ${formatTime(spans.end[k] - spans.start[k])}`;
+		const mark = spans.uncertain[k] ? `, ${UNCERTAIN_TEXT}` : '';
 		if (spans.state[k] === MIXED)
-			return `${statesText(this.addParts(new Float64Array(STATES), k))}, ${where}, merged`;
-		return `${STATE_ROWS[spans.state[k]].name}${this.threadText(spans.thread[k])}, ${where}`;
+			return `${statesText(this.addParts(new Float64Array(STATES), k))}, ${where}, merged${mark}`;
+		return `${STATE_ROWS[spans.state[k]].name}${this.threadText(spans.thread[k])}, ${where}${mark}`;
 	}
 
 	threadText(tid) {

@@ -208,52 +208,81 @@ static int put_track(struct perfetto *perfetto, const struct schedule_thread *fr
 
 enum { SLICE_BEGIN = 1, SLICE_END };
 
-static int put_slice(struct perfetto *perfetto, uint32_t tid, const char *name, uint64_t start,
-		     uint64_t end)
+/* name: NULL ends the last slice of the track. */
+static int put_event(struct perfetto *perfetto, uint32_t tid, const char *name, uint64_t time)
 {
 	Perch__Perfetto__TracePacket packet = PERCH__PERFETTO__TRACE_PACKET__INIT;
 	Perch__Perfetto__TrackEvent event = PERCH__PERFETTO__TRACK_EVENT__INIT;
-	int rc;
 
-	PERFETTO_SET(event, type, SLICE_BEGIN);
+	PERFETTO_SET(event, type, name ? SLICE_BEGIN : SLICE_END);
 	PERFETTO_SET(event, track_uuid, (uint64_t)tid);
 	event.name = (char *)name;
 	packet.track_event = &event;
-	PERFETTO_SET(packet, timestamp, start);
-	rc = perch__perfetto_put(perfetto, &packet, SEQUENCE_MAIN);
-	event.name = NULL;
-	PERFETTO_SET(event, type, SLICE_END);
-	PERFETTO_SET(packet, timestamp, end);
-	return rc ? rc : perch__perfetto_put(perfetto, &packet, SEQUENCE_MAIN);
+	PERFETTO_SET(packet, timestamp, time);
+	return perch__perfetto_put(perfetto, &packet, SEQUENCE_MAIN);
 }
 
-static int put_state(struct perfetto *perfetto, uint32_t tid, uint32_t state, uint64_t start,
-		     uint64_t end)
+/* A slice in which there can be another one: either name can be NULL for none. */
+static int put_slice(struct perfetto *perfetto, uint32_t tid, const char *name, const char *mark,
+		     uint64_t start, uint64_t end)
 {
-	return put_slice(perfetto, tid, perch_timeline_state_name(state), start, end);
+	const char *names[] = { name, mark };
+	int rc = 0;
+
+	for (size_t i = 0; i < 2 && !rc; i++)
+		rc = names[i] ? put_event(perfetto, tid, names[i], start) : 0;
+	for (size_t i = 0; i < 2 && !rc; i++)
+		rc = names[i] ? put_event(perfetto, tid, NULL, end) : 0;
+	return rc;
 }
 
-/* A run of which a switch is missing has a slice of that name on the track of its thread. */
-static int mark_uncertain(struct perfetto *perfetto, const struct schedule_run *run, size_t nr)
+static const char *mark_of(bool uncertain)
+{
+	return uncertain ? "uncertain: a switch is missing" : NULL;
+}
+
+static int compare_threads(const void *left, const void *right)
+{
+	const struct schedule_run *a = left, *b = right;
+
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+/* A run of which a switch is missing has a slice of that name on the track of its thread, and so
+ * has what followed a run. Sorts the runs by thread and time. */
+static int mark_uncertain(struct perfetto *perfetto, struct schedule_run *run, size_t nr)
 {
 	struct export_schedule *schedule = perfetto->export->schedule;
-	bool *has_track = calloc(schedule->nr_threads + 1, sizeof(*has_track));
-	int rc = has_track ? 0 : -ENOMEM;
+	uint32_t last = NO_INDEX;
+	int rc = 0;
 
+	if (schedule->uncertain)
+		qsort(run, nr, sizeof(*run), compare_threads);
 	for (size_t i = 0; i < nr && !rc; i++) {
 		const struct schedule_thread *thread = &schedule->thread[run[i].thread];
 
-		if (!run[i].uncertain)
+		if (!run[i].uncertain && !run[i].wait_end)
 			continue;
-		if (!has_track[run[i].thread])
+		if (run[i].thread != last)
 			rc = put_track(perfetto, thread);
-		has_track[run[i].thread] = true;
+		last = run[i].thread;
 		if (!rc)
-			rc = put_slice(perfetto, thread->tid, "uncertain: a switch is missing",
+			rc = put_slice(perfetto, thread->tid, NULL, mark_of(run[i].uncertain),
 				       run[i].start, run[i].end);
+		if (!rc)
+			rc = put_slice(perfetto, thread->tid, NULL, mark_of(run[i].wait_end),
+				       run[i].end, run[i].wait_end);
 	}
-	free(has_track);
 	return rc;
+}
+
+static int put_state(struct perfetto *perfetto, uint32_t tid, uint32_t state, bool uncertain,
+		     uint64_t start, uint64_t end)
+{
+	return put_slice(perfetto, tid, perch_timeline_state_name(state), mark_of(uncertain), start,
+			 end);
 }
 
 /* The runs are sorted by thread and time. */
@@ -268,12 +297,12 @@ static int put_slices(struct perfetto *perfetto, const struct schedule_run *run,
 		if (!i || run[i - 1].thread != run[i].thread)
 			rc = put_track(perfetto, thread);
 		if (!rc)
-			rc = put_state(perfetto, thread->tid, PERCH_TIMELINE_RUNNING, run[i].start,
-				       run[i].end);
+			rc = put_state(perfetto, thread->tid, PERCH_TIMELINE_RUNNING,
+				       run[i].uncertain, run[i].start, run[i].end);
 		if (!rc && i + 1 < nr && run[i + 1].thread == run[i].thread &&
 		    run[i + 1].start > run[i].end)
-			rc = put_state(perfetto, thread->tid, run[i].next_state, run[i].end,
-				       run[i + 1].start);
+			rc = put_state(perfetto, thread->tid, run[i].next_state, run[i].wait_end,
+				       run[i].end, run[i + 1].start);
 	}
 	return rc;
 }
