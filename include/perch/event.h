@@ -119,8 +119,9 @@ struct perch_event {
 	 * none. NULL if there are none. perch_events_clear() frees it with free(3).
 	 */
 	char *arguments;
-	/** The arguments that cannot be read, and why: "arg2 (8@(%rax,%rbx)): the kernel adds no
-	 * two registers". NULL if there are none. perch_events_clear() frees it with free(3). */
+	/** What cannot be read, and why: arguments, as "arg2 (8@(%rax,%rbx)): the kernel adds no
+	 * two registers", or debug information of a function. NULL if there is nothing.
+	 * perch_events_clear() frees it with free(3). */
 	char *unread;
 	uint64_t reserved[6]; /**< must be 0 */
 };

@@ -134,7 +134,8 @@ PERCH_API int perch_symbols_address(struct perch_symbols *symbols, const struct 
 typedef int perch_inlined_visit(void *context, const char *name, uint64_t offset);
 
 /**
- * Lists the copies of inlined functions, by the debug information of a file.
+ * Lists the copies of inlined functions, by the debug information of a file. If a part of that is
+ * missing, so are its copies: perch_symbols_debug_error() then has the reason.
  *
  * @param symbols  the handle
  * @param dso      a file

@@ -52,10 +52,12 @@ static bool may_define(struct perch_machine *machine)
 	       !access(strcat(path, "/uprobe_events"), W_OK);
 }
 
-static void note_unread(const char *command, const struct perch_events *events)
+/* Of functions it is notable without arguments, too: places of theirs can be missing. */
+static void note_unread(const char *command, const struct perch_events *events, bool arguments)
 {
 	for (size_t i = 0; i < events->nr; i++)
-		if (events->event[i].unread)
+		if (events->event[i].unread &&
+		    (arguments || strncmp(events->event[i].name, "usdt:", 5)))
 			cli_note(command, "'%s': not read: %s", events->event[i].name,
 				 events->event[i].unread);
 }
@@ -71,8 +73,7 @@ int cli_define_probes(const char *command, struct cli_probes wanted,
 	/* the open call of an ordinary user is refused, and the refusal is explained */
 	if (!has_probe(events) || !perch_machine_privileged(machine))
 		return 0;
-	if (wanted.arguments)
-		note_unread(command, events);
+	note_unread(command, events, wanted.arguments);
 	if (arguments && !inherit && !asks_for_arguments(events) && !may_define(machine)) {
 		cli_note(command, "the arguments of USDT probes are not read: this needs a "
 				  "tracefs that is mounted and writable");

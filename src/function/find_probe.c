@@ -7,6 +7,7 @@
 #include <perch/variables.h>
 
 #include "base/function_name.h"
+#include "base/memory.h"
 #include "base/no_memory.h"
 #include "internal.h"
 
@@ -80,6 +81,14 @@ static int visit_inlined(void *context, const char *name, uint64_t offset)
 	return 0;
 }
 
+/* Returns why functions may be missing; NULL if nothing is known to be. */
+static const char *missing_debug(const struct perch_symbols *symbols, const struct perch_dso *dso)
+{
+	uint64_t addresses;
+
+	return perch_symbols_debug_error(symbols, dso, &addresses);
+}
+
 /* One function; or where it is inlined, and its clones. Returns the number of sites. */
 static int find_function(struct perch_symbols *symbols, const struct perch_dso *dso,
 			 const char *name, struct perch_probe_site *site, size_t most,
@@ -104,9 +113,31 @@ static int find_function(struct perch_symbols *symbols, const struct perch_dso *
 		return perch_error_set(err, E2BIG, PERCH_ERROR_USAGE,
 				       "'%s' is inlined at %zu places; a probe may have %zu", name,
 				       search.nr, most);
-	return search.nr ? (int)search.nr
-			 : perch_error_set(err, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-					   "there is no function '%s' in '%s'", name, dso->path);
+	if (search.nr)
+		return (int)search.nr;
+	perch_error_set(err, ENOENT, PERCH_ERROR_UNKNOWN_EVENT, "there is no function '%s' in '%s'",
+			name, dso->path);
+	if (missing_debug(symbols, dso))
+		perch_error_remedy(err, "its debug information is incomplete: %s",
+				   missing_debug(symbols, dso));
+	return -ENOENT;
+}
+
+/* A place where a function is inlined may be in a part of the debug information that is missing. */
+static int note_missing(struct perch_symbols *symbols, const struct perch_dso *dso,
+			struct perch_probe_site *site, struct perch_error *err)
+{
+	const char *reason = site->inlined ? missing_debug(symbols, dso) : NULL;
+	char *text;
+
+	if (!reason)
+		return 0;
+	if (perch__asprintf(&text, "%s%sother places of the function: %s",
+			    site->unread ? site->unread : "", site->unread ? ", " : "", reason) < 0)
+		return PERCH__NO_MEMORY(err, "for the sites of a probe");
+	free(site->unread);
+	site->unread = text;
+	return 0;
 }
 
 /* ---- arguments ---- */
@@ -253,6 +284,8 @@ int perch_find_probe(const struct perch_probe_request *request, struct perch_pro
 
 		rc = find_arguments(&at, request->arguments, &site[i], err);
 	}
+	if (nr > 0 && !rc)
+		rc = note_missing(symbols, &dso, &site[0], err);
 	if (rc)
 		clear_sites(site, nr);
 	perch_symbols_free(symbols);

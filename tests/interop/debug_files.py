@@ -194,9 +194,26 @@ def shared():
         "a missing file of dwz is reported", text[:500] + notes)
 
 
+def list_inlined(path, *files):
+    """Places of inlined functions: those of units whose .dwo file is missing are said to be missing, too."""
+    whole = subprocess.run([PERCH, "list", "-x", path, "inner"], capture_output=True, text=True, check=False)
+    check(whole.stdout.count("[inlined]") == 1 and not whole.stderr, "list -x of a program with .dwo files", whole.stdout + whole.stderr)
+    for name in files:
+        os.rename(name, name + ".moved")
+    part = subprocess.run([PERCH, "list", "-x", path, "inner"], capture_output=True, text=True, check=False)
+    check("[inlined]" not in part.stdout and "may have more inlined functions: the file " in part.stderr and files[0] in part.stderr,
+          "list -x says that a .dwo file is missing", part.stdout + part.stderr)
+    probe = subprocess.run([PERCH, "stat", "-e", f"uprobe:{path}:inner", "true"], capture_output=True, text=True, check=False)
+    check("uprobe" in probe.stderr and "there is no PMU" in probe.stderr or "debug information is incomplete: the file " in probe.stderr,
+          "and so does a probe on it", probe.stderr)
+    for name in files:
+        os.rename(name + ".moved", name)
+
+
 def split():
     output("gcc", "-O2", "-g", "-gsplit-dwarf", "-fno-omit-frame-pointer", BUILD_ID, "-o", "split", "program.c")
     files = [name for name in os.listdir(".") if name.endswith(".dwo")]
+    list_inlined("./split", *files)
     install("split")
     text, notes = script()
     check(has_inlined(text) and "lack" not in notes, ".dwo", text[:500] + notes)

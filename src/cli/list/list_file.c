@@ -131,6 +131,17 @@ static int add_usdt(void *context, const struct perch_usdt_probe *probe)
 	return add_row(list, row, name, probe->arguments, probe->unread);
 }
 
+/* Split debug information may be missing. */
+static void note_missing(const struct file_list *list)
+{
+	uint64_t addresses;
+	const char *reason = perch_symbols_debug_error(list->symbols, list->dso, &addresses);
+
+	if (reason)
+		cli_note("list", "'%s' may have more inlined functions: %s", list->dso->path,
+			 reason);
+}
+
 static int compare_rows(const void *left, const void *right)
 {
 	const struct row *a = left, *b = right;
@@ -158,6 +169,7 @@ static int gather_rows(struct file_list *list, struct perch_error *err)
 				       "no memory for the functions of a file");
 	if (rc)
 		return rc;
+	note_missing(list);
 	if (list->nr)
 		qsort(list->row, list->nr, sizeof(*list->row), compare_rows);
 	return 0;

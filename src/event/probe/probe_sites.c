@@ -287,9 +287,11 @@ static int find_by_name(struct perch__parser *parser, const struct perch__probe_
 }
 
 /* Finds a function in the debug information: that of a stripped file, or where its calls are
- * inlined. Returns the number of sites; 0 if it is not there; or an error that it has reported. */
+ * inlined. Returns the number of sites; 0 if it is not there: missing is then what that may be
+ * because of, or ""; or an error that it has reported. */
 static int find_in_debug_information(struct perch__parser *parser, struct perch__probe_spec *probe,
-				     struct perch_probe_site found[PERCH__USDT_SITES_MAX])
+				     struct perch_probe_site found[PERCH__USDT_SITES_MAX],
+				     char missing[PERCH__NAMES_MAX])
 {
 	const struct perch_probe_request request = { .path = probe->path,
 						     .function = probe->symbol,
@@ -306,15 +308,35 @@ static int find_in_debug_information(struct perch__parser *parser, struct perch_
 					      PERCH__USDT_SITES_MAX, parser->err);
 	if (nr < 0 && parser->err)
 		parser->err->column = (int)probe->at_symbol;
+	if (nr == -ENOENT && parser->err)
+		snprintf(missing, PERCH__NAMES_MAX, "%.255s", parser->err->remedy);
 	return nr == -ENOENT || nr == -ENOSYS ? 0 : nr;
+}
+
+/* Takes what belongs to a site. */
+static int take_inlined(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			struct perch_probe_site *found, struct perch__usdt_site *site)
+{
+	size_t one;
+	int rc = 0;
+
+	*site = (struct perch__usdt_site){ .offset = found->offset };
+	if (probe->arguments[0])
+		rc = ask_finder(parser, probe,
+				(struct perch_probe_request){ .offset = found->offset }, 1, site,
+				&one);
+	if (rc || site->unread)
+		free(found->unread);
+	else
+		site->unread = found->unread;
+	return rc;
 }
 
 /* The sites of a function that is inlined where it is called. */
 static int use_inlined(struct perch__parser *parser, struct perch__probe_spec *probe,
-		       const struct perch_probe_site *found, int nr_found,
-		       struct perch__usdt_site *site, size_t *nr)
+		       struct perch_probe_site *found, int nr_found, struct perch__usdt_site *site,
+		       size_t *nr)
 {
-	size_t one;
 	int rc = 0;
 
 	if (probe->returns || probe->offset)
@@ -324,13 +346,8 @@ static int use_inlined(struct perch__parser *parser, struct perch__probe_spec *p
 			"the function '%s' is inlined where it is called: only where it begins can "
 			"be probed",
 			probe->symbol);
-	for (*nr = 0; *nr < (size_t)nr_found && !rc; *nr += !rc) {
-		site[*nr] = (struct perch__usdt_site){ .offset = found[*nr].offset };
-		if (probe->arguments[0])
-			rc = ask_finder(parser, probe,
-					(struct perch_probe_request){ .offset = found[*nr].offset },
-					1, &site[*nr], &one);
-	}
+	for (*nr = 0; *nr < (size_t)nr_found && !rc; *nr += !rc)
+		rc = take_inlined(parser, probe, &found[*nr], &site[*nr]);
 	return rc;
 }
 
@@ -340,7 +357,7 @@ static int find_function_sites(struct perch__parser *parser, struct perch__probe
 {
 	struct perch_probe_site found[PERCH__USDT_SITES_MAX];
 	struct perch__elf_function function;
-	char clones[PERCH__NAMES_MAX] = "";
+	char clones[PERCH__NAMES_MAX] = "", missing[PERCH__NAMES_MAX] = "";
 	int nr_found, rc = find_by_name(parser, probe, elf, &function, clones);
 
 	if (rc == -ENOENT && split_arguments(probe)) {
@@ -355,7 +372,7 @@ static int find_function_sites(struct perch__parser *parser, struct perch__probe
 		if (rc != -ENOENT || probe->matches.nr)
 			return rc;
 	}
-	nr_found = rc == -ENOENT ? find_in_debug_information(parser, probe, found) : 0;
+	nr_found = rc == -ENOENT ? find_in_debug_information(parser, probe, found, missing) : 0;
 	if (nr_found < 0)
 		return nr_found;
 	if (nr_found && (nr_found > 1 || found[0].inlined))
@@ -367,7 +384,11 @@ static int find_function_sites(struct perch__parser *parser, struct perch__probe
 	if (rc == -ENOENT && join_arguments(probe))
 		find_by_name(parser, probe, elf, &function, clones);
 	if (rc == -ENOENT)
-		return report_no_function(parser, probe, elf, &function, clones);
+		report_no_function(parser, probe, elf, &function, clones);
+	if (rc == -ENOENT && missing[0])
+		perch_error_prefix(parser->err, "%s; ", missing);
+	if (rc == -ENOENT)
+		return rc;
 	if (rc)
 		return report_tables(parser, probe, rc);
 	rc = check_function(parser, probe, &function);
