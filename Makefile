@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export BUILD
 
-.PHONY: demo test check test-long test-kernels test-fleet fuzz build bench \
+.PHONY: demo test check test-long test-kernels test-fleet fuzz build bench compare \
 	install docs abi-dump fmt lint clean
 
 demo:
@@ -46,6 +46,12 @@ bench: build
 	@scripts/setup test
 	@NINJA_TARGETS="benchmarks example-programs" scripts/build $(BUILD)
 	@bench/run $(BUILD)
+
+# with other profilers; writes bench/COMPARISON.md. NEWER_PERF names another perf
+compare: build
+	@scripts/setup test
+	@NINJA_TARGETS=benchmarks scripts/build $(BUILD)
+	@bench/comparison.py $(BUILD) bench/COMPARISON.md
 
 install:
 	@test -e $(BUILD)/build.ninja || { echo "install: run 'make build' first" >&2; exit 1; }

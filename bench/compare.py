@@ -63,14 +63,17 @@ def end_by(command, status):
     sys.exit(f"{command}: exit status {status}")
 
 
-def run(command):
-    """Runs the command without its output. Returns (wall, CPU, peak)."""
+def run(command, tries=1):
+    """Runs the command without its output. Returns (wall, CPU, peak). Tries again if it dies of a
+    signal, as perf 6.1 does at times."""
     start = time.perf_counter()
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     wall = time.perf_counter() - start
     child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode < 0 and tries > 1:
+        return run(command, tries - 1)
     if child.returncode:
         end_by(command, child.returncode)
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
