@@ -397,6 +397,10 @@ static void reads_local_machine(void **state)
 	struct perch_limits limits;
 
 	(void)state;
+	if (access("/sys/devices/system/cpu", F_OK)) {
+		print_message("skipped: /sys is not mounted\n");
+		skip();
+	}
 	assert_int_equal(perch_machine_new(&local, "", NULL, NULL), 0);
 	assert_int_equal(perch_machine_release(local, &release, NULL), 0);
 	assert_true(release.major >= 3);
