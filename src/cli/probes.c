@@ -7,15 +7,31 @@
 #include <perch/probes.h>
 
 #include "probes.h"
+#include "program/signals.h"
 
-/* For the function of atexit(3): the events of a command, and those of --switch-output-event. */
-static struct perch_probes *defined[2];
+/* For the function of atexit(3): the events of a command, those of --switch-output-event, and those
+ * for paths of calls. */
+static struct perch_probes *defined[3];
 static size_t nr_defined;
 
 static void remove_defined(void)
 {
 	while (nr_defined)
 		perch_probes_free(defined[--nr_defined]);
+}
+
+int cli_define_until_exit(struct perch_events *events, struct perch_machine *machine,
+			  struct perch_error *err)
+{
+	int rc;
+
+	if (nr_defined == CLI_NR(defined))
+		return 0;
+	cli_hold_signals();
+	rc = perch_probes_define(&defined[nr_defined], events, machine, err);
+	if (!rc && !nr_defined++)
+		atexit(remove_defined);
+	return rc;
 }
 
 static bool has_probe(const struct perch_events *events)
@@ -79,16 +95,14 @@ int cli_define_probes(const char *command, struct cli_probes wanted,
 				  "tracefs that is mounted and writable");
 		arguments = false;
 	}
-	if ((!inherit && !arguments) || nr_defined == CLI_NR(defined))
+	if (!inherit && !arguments)
 		return 0;
-	if (perch_probes_define(&defined[nr_defined], events, machine, &err)) {
+	if (cli_define_until_exit(events, machine, &err)) {
 		if (inherit && err.errnum != EINVAL)
 			perch_error_remedy(
 				&err,
 				"measure only the first thread with -i, or every process with -a, or mount tracefs and make it writable");
 		return cli_error(command, &err);
 	}
-	if (!nr_defined++)
-		atexit(remove_defined);
 	return 0;
 }

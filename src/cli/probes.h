@@ -20,4 +20,11 @@ int cli_define_probes(const char *command, struct cli_probes wanted,
 		      const struct cli_target *target, struct perch_events *events,
 		      struct perch_machine *machine);
 
+/*
+ * Defines the probes of a list, and removes them when the command exits; the signals that end it
+ * are held back until it waits for them. Returns 0 or a negative errno.
+ */
+int cli_define_until_exit(struct perch_events *events, struct perch_machine *machine,
+			  struct perch_error *err);
+
 #endif

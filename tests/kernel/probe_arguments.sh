@@ -343,4 +343,17 @@ report $? "a USDT probe with arguments is counted"
 [ ! -d /sys/kernel/tracing/events/perch ] ||
 	! find /sys/kernel/tracing/events/perch -name "p_*_$$_*" | grep -q .
 report $? "no definition is left"
+
+# ---- signals while events are opened ----
+left=
+for seconds in 0.01 0.03 0.05 0.08 0.12 0.2; do
+	"$perch" record -a -o ended.data -e "uprobe:$target-plain:work(count)" sleep 5 > out 2>&1 &
+	sleep "$seconds"
+	kill -TERM $! 2> err
+	wait $! 2> err
+	[ ! -d /sys/kernel/tracing/events/perch ] ||
+		left="$left$(find /sys/kernel/tracing/events/perch -name "p_*_$!_*")"
+done
+[ -z "$left" ]
+report $? "a signal while events are opened leaves no definition$left"
 exit $failed

@@ -41,6 +41,13 @@ grep -q -F "openat(AT_FDCWD, \"$PWD/a directory/file\", O_RDONLY)" text && grep 
 report $? "a recording has paths"
 ! grep -q 'other events' out
 report $? "probes of paths are no other events"
+# Options are checked first, and a signal while events are opened waits until the probes can be removed.
+"$perch" trace record --help > out 2>&1
+"$perch" trace record --nosuch true > out 2>&1
+for seconds in 0.01 0.03 0.05 0.08 0.12 0.2; do
+	timeout -s TERM "$seconds" "$perch" trace record -a -o ended.data sleep 5 > out 2>&1
+	timeout -s TERM "$seconds" "$perch" trace -a -e openat -o text sleep 5 > out 2>&1
+done
 left=
 for name in /sys/kernel/tracing/events/perch/p_*; do
 	pid=${name##*/p_*_}

@@ -10,11 +10,28 @@
 #include "functions/functions.h"
 #include "program/seccomp_kill.h"
 
-/* perch trace record is perch record of the events, and of the paths of calls. */
-static int record_with(const char *events, int argc, char **argv)
+static int add_paths(struct record_options *options)
 {
-	static char name[] = "record", event[] = "-e", count[] = "-c", one[] = "1";
-	char *const first[] = { name, event, (char *)events, count, one };
+	char names[CALLS_PATHS_BYTES];
+	const char *cgroup = options->cgroups.nr ? options->cgroups.name[0] : NULL;
+	int status;
+
+	calls_paths_define(options->events.machine, names, sizeof(names));
+	if (!names[0])
+		return 0;
+	status = cli_add_events(options->command, &options->events, names) ? CLI_EXIT_FAILURE : 0;
+	if (!status && cgroup)
+		status = cli_assign_cgroups(options->command, &options->cgroups, cgroup,
+					    options->events.list.nr);
+	return status;
+}
+
+/* perch trace record is perch record of the events, and of the paths of calls. */
+static int record_calls(int argc, char **argv)
+{
+	static char name[] = "record", event[] = "-e", count[] = "-c", one[] = "1",
+		    events[] = "raw_syscalls:sys_enter,raw_syscalls:sys_exit";
+	char *const first[] = { name, event, events, count, one };
 	char **all = calloc((size_t)argc + CLI_NR(first), sizeof(*all));
 	int status;
 
@@ -22,27 +39,8 @@ static int record_with(const char *events, int argc, char **argv)
 		return cli_no_memory(CALLS_COMMAND);
 	memcpy(all, first, sizeof(first));
 	memcpy(all + CLI_NR(first), argv + 2, (size_t)(argc - 2) * sizeof(*argv));
-	status = perch_cmd_record(argc - 2 + (int)CLI_NR(first), all);
+	status = record_run(argc - 2 + (int)CLI_NR(first), all, add_paths);
 	free(all);
-	return status;
-}
-
-static int record_calls(int argc, char **argv)
-{
-	char events[128 + CALLS_PATHS_BYTES], paths[CALLS_PATHS_BYTES];
-	struct perch_machine *machine;
-	struct perch_probes *probes;
-	struct perch_error err;
-	int status;
-
-	if (perch_machine_new(&machine, NULL, NULL, &err) < 0)
-		return cli_error(CALLS_COMMAND, &err);
-	calls_paths_define(&probes, machine, paths, sizeof(paths));
-	snprintf(events, sizeof(events), "raw_syscalls:sys_enter,raw_syscalls:sys_exit%s%s",
-		 paths[0] ? "," : "", paths);
-	status = record_with(events, argc, argv);
-	perch_probes_free(probes);
-	perch_machine_free(machine);
 	return status;
 }
 

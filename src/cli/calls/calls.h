@@ -20,7 +20,6 @@
 #ifndef PERCH_CLI_CALLS_H
 #define PERCH_CLI_CALLS_H
 
-#include <perch/probes.h>
 #include <perch/syscall.h>
 
 #include "base/hash_table.h"
@@ -112,7 +111,6 @@ struct calls {
 	struct perch_processes *processes;
 	struct calls_process_table *table; /* calls_process.c */
 	bool live;			   /* callers may run */
-	struct perch_probes *probes;	   /* the definition of the probe of paths; NULL: none */
 	struct perch__output out;
 	struct perch__json_writer writer;
 	struct cli_output_file file;
@@ -208,10 +206,8 @@ void calls_put_json_call(struct calls *calls, const struct calls_call *call);
 enum { CALLS_PATHS_BYTES = 512 };
 
 /* Defines probes that have the paths of calls, if the user may, and stores the text of their
- * events;
- * "": there are none. perch_probes_free() removes them after the events are closed. */
-void calls_paths_define(struct perch_probes **probes, struct perch_machine *machine, char *events,
-			size_t size);
+ * events; "": there are none. They are removed when the command exits. */
+void calls_paths_define(struct perch_machine *machine, char *events, size_t size);
 
 /* ---- calls_events.c ---- */
 

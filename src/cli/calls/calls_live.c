@@ -63,7 +63,7 @@ static int add_path_probes(struct calls *calls)
 	struct cli_event_list *events = &calls->record.events;
 	char names[CALLS_PATHS_BYTES];
 
-	calls_paths_define(&calls->probes, events->machine, names, sizeof(names));
+	calls_paths_define(events->machine, names, sizeof(names));
 	if (!names[0])
 		return 0;
 	return cli_add_events(CALLS_COMMAND, events, names) || add_conditions(calls, "")
@@ -333,6 +333,5 @@ int calls_run_live(struct calls *calls)
 		close(live.signals);
 	perch_recorder_close(live.recorder);
 	record_clear_plan(&live.plan);
-	perch_probes_free(calls->probes); /* after the events are closed */
 	return status;
 }

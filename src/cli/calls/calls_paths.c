@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "probes.h"
 
 #define ARGUMENTS CALLS_ADDRESS_FIELD "=$arg1:x64 " CALLS_PATH_FIELD "=+0($arg1):ustring"
 
@@ -88,19 +89,17 @@ static bool add_arguments(const struct perch_events *events)
 	return true;
 }
 
-void calls_paths_define(struct perch_probes **probes, struct perch_machine *machine, char *events,
-			size_t size)
+void calls_paths_define(struct perch_machine *machine, char *events, size_t size)
 {
 	struct perch_events list = { 0 };
 	char text[256];
 
 	events[0] = '\0';
-	*probes = NULL;
 	if (!perch_machine_privileged(machine))
 		return;
 	find_functions(text, sizeof(text));
 	if (text[0] && perch_events_add(&list, text, machine, NULL) >= 0 && add_arguments(&list) &&
-	    !perch_probes_define(probes, &list, machine, NULL))
+	    !cli_define_until_exit(&list, machine, NULL))
 		list_definitions(&list, machine, events, size);
 	perch_events_clear(&list);
 }

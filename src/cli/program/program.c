@@ -13,6 +13,7 @@
 #include "options.h"
 #include "output_file.h"
 #include "program.h"
+#include "signals.h"
 
 struct preparation {
 	perch_program_prepare *prepare;
@@ -24,6 +25,7 @@ static void prepare_program(void *context)
 	struct preparation *preparation = context;
 
 	cli_restore_file_limit();
+	cli_release_signals();
 	if (preparation->prepare)
 		preparation->prepare(preparation->context);
 }

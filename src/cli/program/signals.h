@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals that end a live view. */
+/* Signals that end a command. */
 #ifndef PERCH_CLI_SIGNALS_H
 #define PERCH_CLI_SIGNALS_H
 
 /* Blocks SIGINT, SIGQUIT, SIGTERM and SIGHUP. Returns a descriptor that is readable when one has
  * come (signalfd(2)), or -1 with errno. */
 int cli_open_ending_signals(void);
+
+/* Blocks them, from before a command makes what it must remove until it waits for signals itself.
+ */
+void cli_hold_signals(void);
+/* Ends that: in a program that it starts, or when signals have handlers. */
+void cli_release_signals(void);
 
 #endif

@@ -349,7 +349,8 @@ static void clear_arguments(struct record_options *options)
 	perch_machine_free(options->events.machine);
 }
 
-static int parse_and_run(int argc, char **argv, bool all_cpus)
+static int parse_and_run(int argc, char **argv, bool all_cpus,
+			 int (*more)(struct record_options *options))
 {
 	struct record_options options = { .command = argv[0], .argc = argc, .argv = argv };
 	struct cli_shown_calls shown;
@@ -363,21 +364,28 @@ static int parse_and_run(int argc, char **argv, bool all_cpus)
 	status = record_check(&options);
 	if (!status)
 		status = cli_check_filter(options.command, options.events.machine);
+	if (!status && more && !options.dry_run)
+		status = more(&options);
 	if (!status)
 		status = options.dry_run ? check_plan(&options) : run_command(&options);
 	clear_arguments(&options);
 	return status;
 }
 
+int record_run(int argc, char **argv, int (*more)(struct record_options *options))
+{
+	return parse_and_run(argc, argv, false, more);
+}
+
 int perch_cmd_record(int argc, char **argv)
 {
-	return parse_and_run(argc, argv, false);
+	return record_run(argc, argv, NULL);
 }
 
 int perch_cmd_record_all_cpus(int argc, char **argv)
 {
 	argv[1] = argv[0];
-	return parse_and_run(argc - 1, argv + 1, true);
+	return parse_and_run(argc - 1, argv + 1, true, NULL);
 }
 
 int perch_cmd_record_events(int argc, char **argv, size_t *nr)

@@ -191,6 +191,12 @@ static inline bool record_to_pipe(const struct record_options *options)
 	return !strcmp(options->output, "-");
 }
 
+/* ---- record.c ---- */
+
+/* perch record with the arguments. more: adds events after all options were checked, and returns 0
+ * or the exit status; or NULL. */
+int record_run(int argc, char **argv, int (*more)(struct record_options *options));
+
 /* ---- record_options.c ---- */
 
 /* Returns the index of the first operand. */

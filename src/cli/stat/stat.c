@@ -8,6 +8,7 @@
 
 #include "event_options.h"
 #include "program/seccomp_kill.h"
+#include "program/signals.h"
 #include "stat.h"
 
 static int output_error(const char *what, const char *path)
@@ -156,6 +157,7 @@ static int measure(struct stat_job *stat)
 	if (stat->options.record && !strcmp(stat->options.recording_path, "-"))
 		cli_survive_closed_pipe();
 	stat_catch_signals();
+	cli_release_signals();
 	if (stat->options.interval_ms)
 		status = count_in_intervals(stat);
 	else
