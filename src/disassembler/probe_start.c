@@ -42,8 +42,17 @@ static bool may_be_inside(const struct perch_event *event)
 	return false;
 }
 
+#define RETURN_PROBE 1u /* attr.config of the PMU uprobe */
+
 static int set_unknown(const struct site *site, const char *reason, const char *detail)
 {
+	if (!site->function && site->event->attr.config & RETURN_PROBE) {
+		perch_error_set(site->err, EINVAL, PERCH_ERROR_BAD_FIELD,
+				"'%s': it is not known if a function begins there: %s%s. A return "
+				"probe elsewhere replaces a variable, and can end the program",
+				site->event->name, reason, detail);
+		return 1;
+	}
 	perch_error_set(site->err, EINVAL, PERCH_ERROR_BAD_FIELD,
 			"'%s': it is not known if an instruction starts there: %s%s. A probe "
 			"inside an instruction changes it, and can end the program",

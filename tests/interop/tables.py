@@ -249,6 +249,73 @@ def check_user_locks(work):
     check(done.returncode == 1 and "lock record" in done.stderr, "a file without the events is refused with what records them", done)
 
 
+# A library whose stack is longer than what is recorded: the chains of its waits end there.
+FAR = r"""
+#include <pthread.h>
+
+void far_lock(pthread_mutex_t *mutex);
+void far_lock(pthread_mutex_t *mutex)
+{
+	volatile char stack[65536];
+
+	stack[0] = stack[65535] = 1;
+	pthread_mutex_lock(mutex);
+	stack[1] = 1;
+}
+"""
+NEAR = r"""
+#include <pthread.h>
+#include <unistd.h>
+
+pthread_mutex_t shared = PTHREAD_MUTEX_INITIALIZER;
+
+void far_lock(pthread_mutex_t *mutex);
+
+static void *work(void *is_far)
+{
+	for (int i = 0; i < 20; i++) {
+		if (is_far)
+			far_lock(&shared);
+		else
+			pthread_mutex_lock(&shared);
+		usleep(3000);
+		pthread_mutex_unlock(&shared);
+		usleep(10);
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t thread[2];
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, work, i ? &shared : NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	return 0;
+}
+"""
+
+
+def check_names_of_other_waits(work):
+    """A wait whose chain has no code of the program is for the lock that other waits name."""
+    for name, text, words in (("far", FAR, ["-shared", "-fPIC", "-o", "libfar.so"]), ("near", NEAR, ["-pthread", "-o", "near"])):
+        with open(os.path.join(work, name + ".c"), "w", encoding="ascii") as file:
+            file.write(text)
+        libraries = [] if name == "far" else ["-L.", "-lfar", "-Wl,-rpath," + work]
+        subprocess.run(["cc", "-O1", "-g", *words, name + ".c", *libraries], cwd=work, check=True)
+    done = perch(work, "lock", "-U", "record", "-q", "-o", "far.data", "--", "./near")
+    check(done.returncode == 0, "perch lock -U record ./near", done)
+    named = rows(work, "lock", "contention", "-U", "-t", "-L", "shared", "-i", "far.data")
+    lock = [row for row in rows(work, "lock", "contention", "-U", "-l", "-i", "far.data") if row["symbol"].startswith("shared ")]
+    if not named:
+        print("ok - names of other waits # skip no wait has a name")
+        return
+    check(len(lock) == 1 and sum(row["contended"] for row in named) == lock[0]["contended"],
+          "a lock has the name that any of its waits has, with -l and -L", str(named), str(lock))
+
+
 # ---- kwork ----
 
 def kwork_rows(text):
@@ -550,7 +617,8 @@ def main():
             return int(cases.failed) or 77
         for name, function in (("lock:contention_begin", check_lock), ("lock:contention_begin", check_losses),
                                ("lock:contention_begin", check_lock_functions), ("lock:contention_begin", check_lock_names),
-                               ("syscalls:sys_enter_futex", check_user_locks), ("irq:softirq_entry", check_kwork),
+                               ("syscalls:sys_enter_futex", check_user_locks),
+                               ("syscalls:sys_enter_futex", check_names_of_other_waits), ("irq:softirq_entry", check_kwork),
                                ("irq:softirq_entry", check_kwork_top), ("irq:softirq_entry", check_signals),
                                ("kmem:kmalloc", check_targets),
                                ("kmem:kmalloc", check_kmem), ("block:block_rq_issue", check_block)):

@@ -331,8 +331,8 @@ report $? "messages name the command"
 sed -n 's/.*:\([a-z]*\)","calls":\([0-9]*\),.*"lost":\([0-9]*\)}$/\1 \2 \3/p' rows | sort | tr '\n' ' ' > got
 [ "$(cat got)" = "fib 15 0 inner 3 2 outer 3 2 " ]
 report $? "objects of functions in a file"
-"$perch" trace -v -j -u "$program:work(count,\$retval)" -- "$program" 2>&1 | sed -n 's/.*"arguments":"\(.*\)","returned":"\(.*\)"}$/\1 \2/p' > got
-printf 'count=%d retval=%d\n' -1 1099511627771 0 1099511627773 1 1099511627775 | diff - got > diff_out
+"$perch" trace -v -j -u "$program:work(count,\$retval)" -- "$program" 2>&1 | sed -n 's/.*"arguments":{"count":\(.*\)},"returned":{"retval":\(.*\)}}$/\1 \2/p' > got
+printf '%d %d\n' -1 1099511627771 0 1099511627773 1 1099511627775 | diff - got > diff_out
 report $? "objects of calls"
 "$perch" trace -u "$program:work" -- true > out 2>&1
 [ $? -eq 0 ] && grep -q 'no call was seen' out

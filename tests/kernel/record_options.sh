@@ -347,7 +347,7 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 		[ $? -eq 2 ] && grep -q 'offset 0x10 of .* no code is there' out
 		report $? "an offset without code is refused"
 		strip -o stripped inside
-		"$perch" stat -e "uprobe:./stripped:$at" true > out 2>&1 && grep -q 'not known if .* stripped' out
+		"$perch" stat -e "uprobe:./stripped:$at" true > out 2>&1 && grep -q 'not known if an instruction .* stripped' out
 		report $? "the code of a stripped file is not known"
 		if command -v objcopy > /dev/null; then
 			objcopy --only-keep-debug inside inside.debug && objcopy --strip-all --add-gnu-debuglink=inside.debug inside linked

@@ -110,7 +110,10 @@ static void clear_functions(struct functions *functions)
 	}
 	free(functions->row);
 	free(functions->event);
+	for (size_t i = 0; i < functions->nr_entries; i++)
+		free(functions->entry[i].text);
 	free(functions->entry);
+	perch__output_close(&functions->members);
 	free(functions->options);
 	perch__output_close(&functions->out);
 	cli_output_discard(&functions->file);

@@ -23,7 +23,7 @@
 
 #define FUNCTIONS_COMMAND "trace"
 
-enum { FUNCTIONS_PROBES = 16, FUNCTIONS_TEXT = 512 };
+enum { FUNCTIONS_PROBES = 16 };
 
 /* A function, and the calls of it that have returned. */
 struct functions_row {
@@ -42,7 +42,7 @@ struct functions_event {
 
 /* What an entry had, by perch_function_call.value. */
 struct functions_entry {
-	char text[FUNCTIONS_TEXT]; /* arguments */
+	char *text; /* arguments; with -j an object of them */
 	uint32_t next_free;
 };
 
@@ -59,6 +59,7 @@ struct functions {
 	FILE *stream;
 	struct perch__output out; /* of objects */
 	struct perch__json_writer writer;
+	struct perch__output members; /* with -v -j: the arguments of an event */
 	struct cli_own_recording recording;
 	struct functions_row *row;
 	size_t nr_rows, rows_capacity;
@@ -67,7 +68,7 @@ struct functions {
 	struct functions_entry *entry;
 	size_t nr_entries, entries_capacity;
 	uint32_t first_free;
-	const char *returned; /* the text of the return that ends a call */
+	const char *returned; /* the same of the return that ends a call */
 	uint64_t first_time;  /* of the samples; 0: none */
 	struct perch_function_calls *calls;
 	uint64_t losses; /* records of lost samples */

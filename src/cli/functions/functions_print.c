@@ -24,7 +24,8 @@ int functions_open_output(struct functions *functions)
 	if (functions->output)
 		functions->stream = functions->file.stream;
 	functions->writer.out = &functions->out;
-	return perch__output_open(&functions->out, functions->stream)
+	return perch__output_open(&functions->out, functions->stream) ||
+			       (functions->json && perch__output_open(&functions->members, NULL))
 		       ? cli_no_memory(FUNCTIONS_COMMAND)
 		       : 0;
 }
@@ -58,6 +59,12 @@ static void end_object(struct functions *functions)
 	perch__output_char(&functions->out, '\n');
 }
 
+static void put_object(struct perch__json_writer *json, const char *name, const char *object)
+{
+	perch__json_key(json, name);
+	perch__output_text(json->out, object);
+}
+
 static void put_call(struct functions *functions, const struct perch_function_call *call,
 		     const char *arguments)
 {
@@ -69,9 +76,9 @@ static void put_call(struct functions *functions, const struct perch_function_ca
 	perch__json_put_number(json, "tid", call->tid);
 	perch__json_put_number(json, "depth", call->depth);
 	perch__json_put_text(json, "function", functions->row[call->function].name);
-	perch__json_put_text(json, "arguments", arguments);
-	if (*functions->returned)
-		perch__json_put_text(json, "returned", functions->returned);
+	put_object(json, "arguments", arguments);
+	if (*functions->returned && strcmp(functions->returned, "{}"))
+		put_object(json, "returned", functions->returned);
 	if (call->flags & PERCH_CALL_OPEN)
 		perch__json_put_flag(json, "open", true);
 	else if (call->flags & PERCH_CALL_LOST)
@@ -134,6 +141,7 @@ static void put_row(struct functions *functions, const struct functions_row *row
 	perch__json_put_text(json, "function", row->name);
 	perch__json_put_integer(json, "calls", row->calls);
 	perch__json_put_integer(json, "total", row->total);
+	perch__json_put_integer(json, "avg", row->calls ? row->total / row->calls : 0);
 	perch__json_put_integer(json, "p50", time_of_percentile(row, 50));
 	perch__json_put_integer(json, "p99", time_of_percentile(row, 99));
 	perch__json_put_integer(json, "max", row->max);

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "functions.h"
 
-enum { NO_ENTRY = UINT32_MAX };
+enum { NO_ENTRY = UINT32_MAX, TEXT = 512, MOST_MEMBERS = PERCH__OUTPUT_BYTES / 8 };
 
 /* ---- events ---- */
 
@@ -95,33 +95,56 @@ static int put_value(const struct perch_field *field, char *text, size_t size)
 	}
 }
 
-/* Adds "name=value", without what the kernel and the command add. */
+/* True for what the kernel and the command add. */
+static bool is_added(const struct perch_field *field)
+{
+	return field->name && (!strncmp(field->name, "__probe", 7) ||
+			       !strncmp(field->name, "common_", 7) || !strcmp(field->name, "sp"));
+}
+
+/* Adds "name=value". */
 static int add_field(void *context, const struct perch_field *field)
 {
 	struct text *text = context;
 
-	if (!field->name || !strncmp(field->name, "__probe", 7) ||
-	    !strncmp(field->name, "common_", 7) || !strcmp(field->name, "sp"))
+	if (!field->name || is_added(field))
 		return 0;
 	if (text->used)
-		text->used +=
-			(size_t)snprintf(text->at + text->used, FUNCTIONS_TEXT - text->used, ", ");
-	if (text->used < FUNCTIONS_TEXT)
-		text->used += (size_t)put_value(field, text->at + text->used,
-						FUNCTIONS_TEXT - text->used);
-	return text->used >= FUNCTIONS_TEXT;
+		text->used += (size_t)snprintf(text->at + text->used, TEXT - text->used, ", ");
+	if (text->used < TEXT)
+		text->used += (size_t)put_value(field, text->at + text->used, TEXT - text->used);
+	return text->used >= TEXT;
 }
 
-static void read_arguments(const struct functions_event *event, const struct perch_record *record,
-			   char arguments[FUNCTIONS_TEXT])
+/* A text is at most six times the 4096 bytes that the kernel copies, so the buffer has space. */
+static int add_member(void *context, const struct perch_field *field)
 {
-	struct text text = { arguments, 0 };
-	char clean[FUNCTIONS_TEXT];
+	struct perch__json_writer *json = context;
 
-	*arguments = '\0';
-	perch_tracepoint_visit(event->format, record, add_field, &text);
-	perch_clean_text(arguments, clean, sizeof(clean));
-	memcpy(arguments, clean, sizeof(clean));
+	if (json->out->used > MOST_MEMBERS)
+		return 1;
+	return is_added(field) ? 0 : perch__json_trace_field(json, field);
+}
+
+/* Returns the arguments, which free(3) frees; NULL without memory. */
+static char *read_arguments(struct functions *functions, const struct functions_event *event,
+			    const struct perch_record *record)
+{
+	struct perch__json_writer json = { .out = &functions->members };
+	char arguments[TEXT] = "", clean[TEXT];
+	struct text text = { arguments, 0 };
+
+	if (!functions->json) {
+		perch_tracepoint_visit(event->format, record, add_field, &text);
+		perch_clean_text(arguments, clean, sizeof(clean));
+		return strdup(clean);
+	}
+	json.out->used = 0;
+	perch__json_begin_object(&json);
+	perch_tracepoint_visit(event->format, record, add_member, &json);
+	while (json.depth)
+		perch__json_end(&json);
+	return strndup(json.out->buffer, json.out->used);
 }
 
 /* Stores the arguments of an entry. Returns their number, or NO_ENTRY without memory. */
@@ -138,8 +161,8 @@ static uint32_t store_entry(struct functions *functions, const struct functions_
 	} else {
 		functions->first_free = functions->entry[index].next_free;
 	}
-	read_arguments(event, record, functions->entry[index].text);
-	return index;
+	functions->entry[index].text = read_arguments(functions, event, record);
+	return functions->entry[index].text ? index : NO_ENTRY;
 }
 
 /* ---- calls ---- */
@@ -154,6 +177,8 @@ static int take_call(void *context, const struct perch_function_call *call)
 		struct functions_entry *entry = &functions->entry[call->value];
 
 		functions_print_call(functions, call, entry->text);
+		free(entry->text);
+		entry->text = NULL;
 		entry->next_free = functions->first_free;
 		functions->first_free = (uint32_t)call->value;
 	}
@@ -172,9 +197,11 @@ static int take_sample(struct functions *functions, const struct perch_record *r
 {
 	const struct functions_event *event =
 		record->event < functions->nr_events ? &functions->event[record->event] : NULL;
-	char returned[FUNCTIONS_TEXT] = "";
+	char *returned = NULL;
 	struct perch_function_event next = { .tid = record->sample_id.tid,
 					     .time = record->sample_id.time };
+
+	int rc;
 
 	if (!event || !event->format)
 		return 0;
@@ -185,9 +212,13 @@ static int take_sample(struct functions *functions, const struct perch_record *r
 		perch_tracepoint_get_u64(event->sp, record, &next.sp);
 	if (event->returns) {
 		if (functions->verbose)
-			read_arguments(event, record, returned);
-		functions->returned = returned;
-		return perch_function_calls_leave(functions->calls, &next);
+			returned = read_arguments(functions, event, record);
+		if (functions->verbose && !returned)
+			return -ENOMEM;
+		functions->returned = returned ? returned : "";
+		rc = perch_function_calls_leave(functions->calls, &next);
+		free(returned);
+		return rc;
 	}
 	functions->returned = "";
 	if (functions->verbose)

@@ -136,8 +136,11 @@ static int add_user(const char *command, const char *text, struct perch_machine 
 	if (find_user(text, &user))
 		return cli_usage_error(command,
 				       "-u %s: there is no such user: 'getent passwd' "
-				       "lists them",
-				       text);
+				       "lists them%s",
+				       text,
+				       strchr(text, '/') ? "; a function of a file, in perch "
+							   "trace, is FILE:FUNCTION"
+							 : "");
 	status = cli_target_add_processes(command, &user, machine, targets);
 	if (status || targets->nr > before)
 		return status;

@@ -189,8 +189,12 @@ static int choose_contention(struct tables *tables)
 	if (lock->max_stack > LOCK_MOST_STACK)
 		lock->max_stack = LOCK_MOST_STACK;
 	tables->events = lock->user ? lock_user_events : lock_kernel_events;
-	tables->twice = lock->user && (lock->by_address || lock->locks);
+	tables->twice = lock->user && lock->locks; /* a later wait may name the lock */
 	tables->keep_first[0] = true;
+	if (lock->user)
+		tables->if_empty =
+			"no wait by futex(2) is shown; what threads wait for since before "
+			"the recording is in 'perch trace --waits -p PID', or -a";
 	tables->nr_tables = lock->by_owner ? 2 : 1;
 	tables->table[0].hidden = lock->by_owner;
 	tables->table[0].view = lock->by_address  ? &views[lock->user ? 5 : 1]

@@ -13,6 +13,8 @@
 #include "base/array.h"
 #include "lock.h"
 
+#define UNKNOWN "[unknown]"
+
 /* Values of a wait. */
 enum { ROW, WOKEN_BY, WAKER_TID };
 
@@ -84,7 +86,7 @@ static void set_row_key(const struct lock *lock, const struct tables_sample *sam
 	}
 }
 
-/* Returns the text of a row. */
+/* Returns the text of a row. stack: not needed by_address */
 static char *make_name(struct lock *lock, const struct tables_sample *sample, uint64_t address,
 		       const struct lock_stack *stack)
 {
@@ -105,7 +107,7 @@ static char *make_name(struct lock *lock, const struct tables_sample *sample, ui
 	} else if (stack->nr) {
 		tables_frame_name(&lock->tables, stack->number[stack->nr - 1], text, sizeof(text));
 	}
-	return perch__strdup(*text ? text : "[unknown]");
+	return perch__strdup(*text ? text : UNKNOWN);
 }
 
 /* Copies a call chain to a row. Returns 0 or -ENOMEM. */
@@ -121,6 +123,17 @@ static int set_chain(struct tables_row *row, const struct lock_stack *stack)
 	return 0;
 }
 
+/* Another wait may name a lock. Returns the row, or NULL without memory. */
+static struct tables_row *name_again(struct lock *lock, const struct tables_sample *sample,
+				     struct tables_row *row)
+{
+	if (!lock->user || !lock->by_address || strcmp(row->name, UNKNOWN))
+		return row;
+	free(row->name);
+	row->name = make_name(lock, sample, row->number[LOCK_ADDRESS], NULL);
+	return row->name ? row : NULL;
+}
+
 static struct tables_row *find_row(struct lock *lock, const struct tables_sample *sample,
 				   uint64_t address, uint64_t flags, const struct lock_stack *stack)
 {
@@ -130,7 +143,7 @@ static struct tables_row *find_row(struct lock *lock, const struct tables_sample
 	set_row_key(lock, sample, address, stack, key);
 	row = tables_row(&lock->tables.table[0], key);
 	if (!row || row->name)
-		return row;
+		return row ? name_again(lock, sample, row) : NULL;
 	row->name = make_name(lock, sample, address, stack);
 	row->number[LOCK_TYPE] = flags;
 	row->number[LOCK_ADDRESS] = address;

@@ -106,6 +106,8 @@ static void print_notes(struct tables *tables)
 	cli_input_print_notes(&tables->input);
 	if (tables->lacking)
 		note_lacking_events(tables);
+	if (tables->if_empty && !tables->table[0].nr)
+		cli_note(command, "%s", tables->if_empty);
 	if (uncertain && tables->command->uncertain)
 		cli_note(command, "%" PRIu64 " %s", uncertain, tables->command->uncertain);
 	else if (uncertain)

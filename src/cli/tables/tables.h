@@ -181,6 +181,7 @@ struct tables {
 	const struct tables_event *events;
 	const char *recorder; /* the command that has "record"; NULL: its name */
 	const char *lacking;  /* what a note says of optional events that the file lacks, or NULL */
+	const char *if_empty; /* a note if the first table has no rows, or NULL */
 	struct tables_table table[TABLES_MOST];
 	size_t nr_tables;
 	struct perch_pairs *pairs[TABLES_PAIRS];
