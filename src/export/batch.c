@@ -249,6 +249,31 @@ static int prepare_batch(struct perch_export *export)
 	return 0;
 }
 
+/* Of addresses outside of all mappings that follow each other, a page has only the innermost one:
+ * they are no callers, but what an unwinder read after it lost its way. */
+static void merge_unknown(struct perch_export *export)
+{
+	struct export_batch *batch = export->batch;
+	const uint32_t *from = batch->chain;
+	uint32_t *to = batch->chain;
+
+	for (size_t i = 0; i < batch->nr; i++) {
+		const uint32_t *end = from + batch->sample[i].nr, *first = to;
+		bool before = false;
+
+		for (; from < end; from++) {
+			const struct perch_address *address =
+				perch_session_address(export->session, *from);
+			bool unknown = !perch_dso_is(address->dso, PERCH_DSO_IS_MAPPED);
+
+			if (!unknown || !before)
+				*to++ = *from;
+			before = unknown;
+		}
+		batch->sample[i].nr = (uint32_t)(to - first);
+	}
+}
+
 int perch__export_batch_flush(struct perch_export *export)
 {
 	struct export_batch *batch = export->batch;
@@ -262,6 +287,8 @@ int perch__export_batch_flush(struct perch_export *export)
 	batch->failed = true;
 	if (prepare_batch(export))
 		return -ENOMEM;
+	if (export->format->methods->flags & EXPORT_MERGED)
+		merge_unknown(export);
 	first = export->nr_occurrences ? export->nr_occurrences - batch->nr : 0;
 	for (size_t at = 0; at < batch->nr; at += PERCH__CHAINS) {
 		size_t nr = batch->nr - at < PERCH__CHAINS ? batch->nr - at : PERCH__CHAINS;

@@ -33,9 +33,9 @@ def record(kind, misc, body):
     return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
 
 
-def write_file(path, records):
+def write_file(path, records, fields=0):
     """Writes a recording of cpu-clock with SWITCH records: TID | TIME | CPU, samples with IP and PERIOD, too."""
-    sample_type, flags = 1 | 2 | 4 | 0x80 | 0x100, 1 << 18 | 1 << 26
+    sample_type, flags = 1 | 2 | 4 | 0x80 | 0x100 | fields, 1 << 18 | 1 << 26
     attr = struct.pack("<IIQQQQQ", 1, 128, 0, 250000, sample_type, 0, flags) + bytes(80)
     with open(path, "wb") as out:
         out.write(bytes(104) + attr + struct.pack("<QQ", 0, 0))
@@ -249,6 +249,20 @@ def check_uncertain(browser):
     check(browser.run("document.querySelectorAll('#states .uncertain').length") == 0, "nothing is marked where nothing is missing")
 
 
+def check_unknown(browser):
+    """Of callers outside of all mappings that follow each other, the page has one."""
+    chain = [0x401000, *range(0x7000, 0x7000 + 40), 0x402000, 0x8000, 0x9000]
+    user = (1 << 64) - 512
+    sample = struct.pack("<QIIQIIQ", chain[0], 7, 7, 1500, 0, 0, 250000) + struct.pack(f"<{len(chain) + 2}Q", len(chain) + 1, user, *chain)
+    name = b"/nonexistent/code\0"
+    mapping = struct.pack("<IIQQQ", 7, 7, 0x400000, 0x10000, 0) + name + bytes(-len(name) % 8) + struct.pack("<IIQII", 7, 7, 1000, 0, 0)
+    write_file("unknown.data", [record(1, 2, mapping), record(SAMPLE, 2, sample)], 0x20)
+    write_page("unknown.html", "-i", "unknown.data")
+    browser.open("unknown.html")
+    names = browser.run("(({ tree }) => Array.from(tree.key, (key) => key < 0 ? '' : perch.data.functions.name[tree.keys.functionOf(key)]))(perch)")
+    check(sorted(name for name in names if name and name[0] == "[") == ["[code]", "[code]", "[unknown]", "[unknown]"], "a run of unknown callers is one", names)
+
+
 def luminance(color):
     red, green, blue = (int(color[i:i + 2], 16) for i in (1, 3, 5))
     return 0.299 * red + 0.587 * green + 0.114 * blue
@@ -432,7 +446,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="perch-rows-") as directory:
         os.chdir(directory)
         build_program()
-        parts = [("exact rows", check_exact), ("keys", check_keys), ("the pointer", check_pointer), ("looks", check_looks), ("uncertain spans", check_uncertain),
+        parts = [("exact rows", check_exact), ("keys", check_keys), ("the pointer", check_pointer), ("looks", check_looks), ("uncertain spans", check_uncertain), ("unknown callers", check_unknown),
                  ("off-CPU time", check_off_cpu), ("ticks", check_ticks), ("a large recording", check_large)]
         problems = chromium.check_parts(parts, width=1200)
         check(not problems, "no error in the console", problems)
