@@ -128,9 +128,12 @@ for mode in 4755 0711; do
 	grep -q "The events counted [0-9.]* of [0-9.]* s of CPU time: the kernel removes the events" "$dir/out"
 	report $? "stat reports the reason for no counts of a program of mode $mode"
 done
-perch stat -e task-clock -- sh -c "i=0; while [ \$i -lt 20000 ]; do i=\$((i + 1)); done"
-! grep -q "the kernel removes the events" "$dir/out"
-report $? "... and not of other programs"
+for options in "-e task-clock" "-I 20 -e task-clock"; do
+	# shellcheck disable=SC2086 # options are separate words
+	perch stat $options -- sh -c "i=0; while [ \$i -lt 20000 ]; do i=\$((i + 1)); done"
+	! grep -q "the kernel removes the events" "$dir/out"
+	report $? "... and not of other programs: $options"
+done
 # The limit of locked memory is for the rings of all CPUs together.
 (ulimit -l 64; perch record -o data -m 65536 -e cpu-clock -- true)
 pages=$(sed -n 's/.*[Uu]se at most \([0-9]*\) pages for each ring.*/\1/p' "$dir/out")

@@ -114,7 +114,8 @@ static bool print_missing_features(const struct stat_job *stat, FILE *out)
 
 /*
  * The time in which the events of a program are enabled is its CPU time, with that of its children.
- * If it is far less, the kernel has removed them, or children run without the program.
+ * If it is far less, the kernel has removed them, or children run without the program. With -I the
+ * counts are those of the last interval.
  */
 static bool print_removed_events(const struct stat_job *stat, FILE *out)
 {
@@ -122,7 +123,8 @@ static bool print_removed_events(const struct stat_job *stat, FILE *out)
 
 	if (!stat->argv || cli_target_has_tasks(&stat->options.target) ||
 	    cli_target_system_wide(&stat->options.target) || stat->options.repeat != 1 ||
-	    stat->options.no_inherit || stat->options.delay_ms || stat->options.control)
+	    stat->options.no_inherit || stat->options.delay_ms || stat->options.control ||
+	    stat->options.interval_ms)
 		return false;
 	for (size_t i = 0; i < stat->nr_lines; i++)
 		if (stat->nr_groups && stat->line[i].cell[0].enabled.mean > most)
