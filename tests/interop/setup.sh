@@ -4,7 +4,7 @@
 # skipped if their tools are missing.
 # shellcheck source=tests/interop/common.sh
 . "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
-shown="$work/calls $work/out"
+shown="${work:?without a directory, the fakes would replace commands}/calls $work/out"
 
 fake() { # name, then the body of a shell script
 	{
