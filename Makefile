@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 export BUILD
 
 .PHONY: demo test check test-long test-kernels test-fleet fuzz build bench compare \
-	install docs abi-dump fmt lint clean
+	install docs site guide abi-dump fmt lint clean
 
 demo:
 	@scripts/demo
@@ -62,6 +62,14 @@ install:
 docs:
 	@scripts/setup docs
 	@scripts/docs
+
+# The documentation as HTML, in $(BUILD)/site. guide makes the output of commands in its text anew.
+site: build
+	@scripts/setup docs
+	@site/build.py $(BUILD)
+
+guide: build
+	@site/run.py $(BUILD) --write
 
 # After a release, and after a change of the binary interface that CONTRIBUTING.md allows.
 abi-dump: build
