@@ -66,6 +66,28 @@ EOF
 setup 1000 test && grep -q '^sudo .*apt-get install .* clang$' "$work/calls"
 report $? "an ordinary user with sudo: the package is installed with sudo"
 
+answer_setup() { # answer: as root, on a terminal
+	echo "echo 0" | fake id
+	: >"$work/calls"
+	echo "$1" | PATH="$work/bin:$PATH" WORK="$work" \
+		script -qec "PATH=$work/bin /bin/sh $PERCH_SOURCE_ROOT/scripts/setup build" /dev/null >"$work/out" 2>&1
+}
+
+echo scdoc >"$work/missing"
+if command -v script >/dev/null; then
+	answer_setup no
+	[ ! -s "$work/calls" ] && grep -q 'nothing is installed. As root, run: apt-get install .* scdoc' "$work/out"
+	report $? "on a terminal it asks, and installs nothing after 'no'"
+	answer_setup yes
+	grep -q '^apt-get install .* scdoc$' "$work/calls"
+	report $? "on a terminal it installs after 'yes'"
+else
+	echo "skipped: there is no script(1), for the question on a terminal"
+fi
+
+setup 0 demo && [ ! -s "$work/calls" ]
+report $? "demo: a missing package that only the whole build needs is ignored"
+
 echo doxygen >"$work/missing"
 setup 0 test && [ ! -s "$work/calls" ] && setup 0 docs && grep -q '^apt-get install .* doxygen$' "$work/calls"
 report $? "docs: doxygen is installed for make docs only"
