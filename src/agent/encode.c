@@ -15,8 +15,10 @@
 #include "groups.h"
 #include "names.h"
 #include "page.h"
+#include "push/push.h"
 #include "state.h"
 
+#define MOST_TYPE     64	  /* bytes of the name of a type of values */
 #define FIRST_ADDRESS 0x10000000u /* of files: each has a range of its own */
 #define PAGE_MASK     0xfffu
 
@@ -41,6 +43,7 @@ struct encoding {
 	uint32_t *location, *stack, *labels;
 	struct agent_names *names;
 	uint32_t event[AGENT_MOST_EVENTS]; /* by index of an event: its index in the encoder */
+	char type[AGENT_MOST_EVENTS][MOST_TYPE]; /* by index in the encoder: the type of values */
 	struct agent_groups groups;
 	enum agent_kind kind;
 	uint64_t from, to;
@@ -288,8 +291,13 @@ static size_t choose_events(struct encoding *encoding, struct perch_encoder_even
 		bool has_samples = perch_encoder_describe(&events[i], &chosen[nr_chosen]);
 
 		encoding->event[i] = AGENT_NONE;
-		if (has_samples && (perch__is_off_cpu(&events[i]) ? wants_off_cpu : wants_cpu))
-			encoding->event[i] = (uint32_t)nr_chosen++;
+		if (!has_samples || !(perch__is_off_cpu(&events[i]) ? wants_off_cpu : wants_cpu))
+			continue;
+		/* types of values are in queries: Pyroscope refuses one as "page-faults" */
+		snprintf(encoding->type[nr_chosen], MOST_TYPE, "%s", chosen[nr_chosen].name);
+		agent_plain_name(encoding->type[nr_chosen]);
+		chosen[nr_chosen].name = encoding->type[nr_chosen];
+		encoding->event[i] = (uint32_t)nr_chosen++;
 	}
 	return nr_chosen;
 }

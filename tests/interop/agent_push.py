@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """perch agent --push: all samples arrive, each once, through outages, refusals, SIGKILL and new options."""
 import os
+import re
 import shutil
 import signal
 import socket
@@ -24,7 +25,7 @@ def check_windows(options, work):
     """What is sent is what was sampled, and engines can read it."""
     receiver, spool = Receiver(), os.path.join(work, "spool")
     agent = Agent("--no-counters", *options, "--push", f"http://127.0.0.1:{receiver.port}", "--push", f"pyroscope+http://127.0.0.1:{receiver.port}",
-                  "--push-interval", "1s", "--spool", spool, "--label", "cluster=test", "--label", "x=1", "--label", "^ => x=")
+                  "-e", "cpu-clock,page-faults", "--push-interval", "1s", "--spool", spool, "--label", "cluster=test", "--label", "x=1", "--label", "^ => x=")
     wait_until(lambda: len(receiver.windows) > 5, "windows come")
     wait_until(lambda: agent.metric("perch_push_windows_total") > 5, "windows are counted")
     sampled = agent.metric("perch_samples_total")
@@ -64,6 +65,8 @@ def check_pyroscope(requests):
                         for labels, _, _ in found), "series of Pyroscope have the labels that it needs", [str(labels) for labels, _, _ in found][:3])
     check(sum(profile.total("hot") for _, profile, _ in found) > 0, "profiles of Pyroscope have the function")
     check(all(profile.types[:2] == [("samples", "count"), ("cpu", "nanoseconds")] for _, profile, _ in found), "types as Pyroscope knows them")
+    check(all(re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) for _, profile, _ in found for name, _ in profile.types),
+          "types of values are names in its queries", found and found[0][1].types)
     check(len({number for _, _, number in found}) == len(found), "each profile has an id")
     check(all(headers["Content-Type"] == "application/proto" for headers, _ in requests), "the content is that of the Connect protocol")
 
@@ -139,6 +142,7 @@ def check_reload(options, work):
     write("label = a=1")
     agent = Agent("--no-counters", *options, "--config", path, "--label", "b=1")
     wait_until(lambda: last_labels().get("a") == "1" and last_labels().get("b") == "1", "labels of the file and of the command line")
+    wait_until(lambda: agent.metric("perch_push_windows_total") > 0, "the answer is counted")
     counted, good = agent.metric("perch_push_windows_total"), agent.metric("perch_config_last_reload_success_timestamp_seconds")
     write("label = a=2", "history = 200s")
     agent.process.send_signal(signal.SIGHUP)

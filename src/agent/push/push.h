@@ -5,11 +5,11 @@
  * once, but for agent_push_close().
  *
  * A window goes to the spool of each target first. A target has one request at a time, the oldest
- * first, and at most one in a second. A request whose answer says that it was not taken (429, 502,
- * 503, 504), or that could not be sent, is repeated with the same profile id: after Retry-After,
- * else after 1 to 60 seconds +-20 %. Another error drops the window. When all of a request was sent
- * and no answer came, the server may have the window, so it is dropped, and requests without one
- * ask whether the server answers again. No window is delivered twice.
+ * first, and at most one in a second. A request whose answer says that it was not taken (401, 407,
+ * 429, 502, 503, 504), or that could not be sent, is repeated with the same profile id: after
+ * Retry-After, else after 1 to 60 seconds +-20 %. Another error drops the window. When all of a
+ * request was sent and no answer came, the server may have the window, so it is dropped, and
+ * requests without one ask whether the server answers again. No window is delivered twice.
  */
 #ifndef PERCH_AGENT_PUSH_H
 #define PERCH_AGENT_PUSH_H
@@ -92,6 +92,8 @@ struct agent_pyroscope_series {
 	size_t size;
 };
 
+/* Names in queries of engines: other bytes than letters, digits and '_' become '_'. */
+void agent_plain_name(char *name);
 /* Makes the request of several series. *bytes is for free(). Returns 0, -EFBIG or -ENOMEM. */
 int agent_pyroscope_request(const struct agent_pyroscope_series *series, size_t nr,
 			    const uint8_t profile_id[AGENT_PROFILE_ID], void **bytes, size_t *size);

@@ -18,30 +18,28 @@ struct series {
 	char *names[LABELS_MAX];
 };
 
-/* Names of labels have letters, digits and '_', as those of Prometheus. */
-static char *label_name(const char *name)
+static bool is_letter(char byte)
 {
-	char *copy = strdup(name);
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+}
 
-	for (char *at = copy; at && *at; at++) {
-		bool letter = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-			      *at == '_';
-
-		if (!letter && (at == copy || *at < '0' || *at > '9'))
+void agent_plain_name(char *name)
+{
+	for (char *at = name; *at; at++)
+		if (!is_letter(*at) && (at == name || *at < '0' || *at > '9'))
 			*at = '_';
-	}
-	return copy;
 }
 
 /* Sets a label. A server refuses a series with two labels of one name. */
 static int set_label(struct series *series, const char *from, const char *value)
 {
 	Perch__Push__LabelPair *label;
-	char *name = label_name(from);
+	char *name = strdup(from);
 	size_t nr = series->message.n_labels, i = 0;
 
 	if (!name)
 		return -ENOMEM;
+	agent_plain_name(name);
 	while (i < nr && strcmp(series->names[i], name))
 		i++;
 	if (i == LABELS_MAX || i < nr)
