@@ -81,17 +81,23 @@ void perch__check_kernel_symbols(struct perch_checks *checks, struct perch_check
 	/* The level has an effect only with kptr_restrict=0. */
 	static const struct perch__privilege either = { 1, "syslog" },
 					     capability = { PERCH__NO_LEVEL, "syslog" };
-	long restricted = -1;
+	long restricted = -1, level = -1;
 	int shown = kallsyms_has_addresses(checks);
 
 	perch_machine_sysctl(checks->machine, PERCH_SYSCTL_KPTR_RESTRICT, &restricted, NULL);
+	perch_machine_sysctl(checks->machine, PERCH_SYSCTL_PARANOID, &level, NULL);
 	if (shown < 0) {
 		perch__check_reason(result, PERCH_CHECK_UNKNOWN, "/proc/kallsyms cannot be read");
 		return;
 	}
 	result->status = PERCH_CHECK_OK;
 	perch__check_value(result, "addresses %s", shown ? "shown" : "hidden");
-	if (restricted >= 0)
+	if (!shown && !restricted && level > 1) /* kernel/ksyms_common.c: kallsyms_show_value() */
+		perch__check_value(result,
+				   "addresses hidden (kernel.perf_event_paranoid %ld, and no "
+				   "CAP_SYSLOG; kernel.kptr_restrict is 0)",
+				   level);
+	else if (restricted >= 0)
 		perch__check_value(result, "addresses %s (kernel.kptr_restrict %ld)",
 				   shown ? "shown" : "hidden", restricted);
 	if (shown)

@@ -216,6 +216,18 @@ def check_slices():
     check(nr > 100 and not problems and not any(opened.values()), "slices of threads follow each other", str(problems[:3]), str(nr))
 
 
+def check_switch_chains():
+    """Call chains of switches are no graph of waits, which flamegraph says and perfetto need not."""
+    done = run("sched", "record", "-q", "-g", "-o", "chains", "--", "sleep", "0.1")
+    if done.returncode:
+        print("ok - call chains of switches # skip", done.stderr.strip().splitlines()[-1])
+        return
+    hint = "'perch record --off-cpu' has the time of waits"
+    notes = [run("flamegraph", "-i", "chains", "-o", "chains.html").stderr,
+             run("export", "--format", "perfetto", "-i", "chains", "-o", "chains.gz").stderr]
+    check(hint in notes[0] and hint not in notes[1], "call chains of switches: a hint", *notes)
+
+
 def check_uncertain():
     """Thread 7 leaves its CPU without a record: its run is marked, and a note has the number."""
     flamegraph_rows.write_file("missing", flamegraph_rows.missing_switches())
@@ -238,6 +250,7 @@ def main():
         check_samples()
         check_slices()
         check_uncertain()
+        check_switch_chains()
         os.chdir("/")
     return 1 if cases.failed else 0
 

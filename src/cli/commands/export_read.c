@@ -169,6 +169,26 @@ void cli_export_print_other(const struct cli_input *input, bool markers,
 				 : cli_word(stats.other, "is left out", "are left out"));
 }
 
+/* A sample of a switch is no time: it does not know how long the thread will wait. */
+void cli_export_note_switches(const struct cli_input *input)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(perch_session_reader(input->session), &events);
+	bool switches = false;
+
+	for (size_t i = 0; i < nr; i++) {
+		const char *name = events[i].name ? events[i].name : "";
+
+		if (!strncmp(name, "offcpu-time", strlen("offcpu-time")))
+			return;
+		switches |= !strcmp(name, "sched:sched_switch") &&
+			    events[i].attr.sample_type & PERCH_SAMPLE_CALLCHAIN;
+	}
+	if (switches)
+		cli_note(input->command, "samples of sched:sched_switch count switches; 'perch "
+					 "record --off-cpu' has the time of waits by call chain");
+}
+
 void cli_export_print_notes(struct cli_input *input, const struct cli_filter *filter,
 			    const struct perch_export *from)
 {

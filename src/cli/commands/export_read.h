@@ -33,6 +33,8 @@ int cli_export_write(const char *command, struct perch_export *from, const char 
 /* Prints to stderr what the file and the recording lack. */
 void cli_export_print_notes(struct cli_input *input, const struct cli_filter *filter,
 			    const struct perch_export *from);
+/* Prints that samples of switches are no time of waits. */
+void cli_export_note_switches(const struct cli_input *input);
 
 /* Prints how many samples are of other events than the one that is written. */
 void cli_export_print_other(const struct cli_input *input, bool markers,

@@ -130,8 +130,10 @@ static void print_notes(struct flamegraph_source *source, bool of_several)
 		cli_note(source->input.command, "%" PRIu64 " %s below 1024 others %s left out",
 			 stats.cut, cli_word(stats.cut, "frame", "frames"),
 			 cli_word(stats.cut, "is", "are"));
-	if (source->input.session)
+	if (source->input.session) {
 		cli_export_print_notes(&source->input, &source->filter, source->export);
+		cli_export_note_switches(&source->input);
+	}
 	cli_export_print_other(&source->input, false, source->export);
 	source->input.command = COMMAND;
 }

@@ -95,9 +95,10 @@ static const char *program_of_map(const struct cli_input *input, const struct pe
 }
 
 /* What would make a map file usable. A copy would be newer than the recording, and not be used,
- * except below the directory of --symfs. */
+ * except below the directory of --symfs. *advised: another note has the advice. */
 static const char *map_remedy(const struct cli_input *input, const struct perch_dso *dso,
-			      enum perch_symbols_reason reason, char remedy[REMEDY_BYTES])
+			      enum perch_symbols_reason reason, bool *advised,
+			      char remedy[REMEDY_BYTES])
 {
 	bool other = reason == PERCH_SYMBOLS_OTHER_PIDS,
 	     unknown = !dso->pid_namespace && reason == PERCH_SYMBOLS_NO_FILE;
@@ -116,8 +117,10 @@ static const char *map_remedy(const struct cli_input *input, const struct perch_
 		length = snprintf(remedy, REMEDY_BYTES,
 				  "if it is code of a JIT compiler, run the program with its "
 				  "option that writes this file (%s)",
-				  cli_jit_advice(program_of_map(input, dso, &pid), pid, advice,
-						 sizeof(advice)));
+				  *advised ? "see above"
+					   : cli_jit_advice(program_of_map(input, dso, &pid), pid,
+							    advice, sizeof(advice)));
+	*advised |= length > 0;
 	if (other || unknown)
 		snprintf(remedy + length, REMEDY_BYTES - (size_t)length,
 			 "%sreport while the process runs, or rename (mv) its "
@@ -130,7 +133,7 @@ static const char *map_remedy(const struct cli_input *input, const struct perch_
 /* Reports addresses in the code of a JIT compiler that have no name, and what would give them one.
  */
 static void print_generated_code(const struct cli_input *input, const struct perch_dso *dso,
-				 size_t *processes)
+				 size_t *processes, bool *advised)
 {
 	struct perch_symbols *symbols = perch_session_symbols(input->session);
 	const char *error = perch_symbols_error(symbols, dso);
@@ -153,7 +156,8 @@ static void print_generated_code(const struct cli_input *input, const struct per
 			 cli_word(misses, "address", "addresses"),
 			 perch_symbols_dso_name(symbols, dso), cli_word(misses, "has", "have"),
 			 error,
-			 map_remedy(input, dso, perch_symbols_error_reason(symbols, dso), remedy));
+			 map_remedy(input, dso, perch_symbols_error_reason(symbols, dso), advised,
+				    remedy));
 	else if (misses)
 		cli_note(input->command, "%" PRIu64 " %s of %s %s no name in %s", misses,
 			 cli_word(misses, "address", "addresses"),
@@ -352,12 +356,13 @@ static void print_symbol_errors(const struct cli_input *input)
 	struct unverified unverified = { 0 };
 	struct nameless nameless = { 0 };
 	size_t processes = 0;
+	bool advised = false;
 
 	for (size_t i = 0; i < nr; i++) {
 		const char *error =
 			perch_symbols_error(perch_session_symbols(input->session), dsos[i]);
 
-		print_generated_code(input, dsos[i], &processes);
+		print_generated_code(input, dsos[i], &processes, &advised);
 		if (dsos[i]->jitdump)
 			print_jitdump(input, dsos[i], &processes);
 		count_unverified(input, dsos[i], &unverified);
