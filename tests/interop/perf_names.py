@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Each option of each command of the installed perf, negated too, is accepted by the command of perch, or refused with what to do.
 
-The help of perf lists the options (perf COMMAND -h), and this file some of other releases. Refused means: the message names another
-option or a way to do the same. It also checks each option of perch's own help with --no- before it: no option ends the command.
+The help of perf lists the options (perf COMMAND -h), perf_7_2_options.txt those of perf 7.2, and this file some of other releases. Refused means: the
+message names another option or a way to do the same. For the options of perf 7.2, a similar name is no way, and the commands that messages name exist. It also checks each option of perch's own help with --no- before it: no option ends the command.
 """
 import os
 import re
@@ -17,6 +17,7 @@ from cases import check
 
 PERF = os.environ.get("PERF", "perf")
 PERCH = os.environ.get("PERCH", "perch")
+SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
 
 COMMANDS = ["record", "stat", "top", "report", "script", "annotate", "diff", "evlist", "buildid-list", "buildid-cache", "list", "archive",
             "config", "version", "lock", "kwork", "kmem"]
@@ -40,7 +41,7 @@ OTHERS = {
 COMMANDS_OF_PERF = ("archive buildid-cache buildid-list check config c2c diff evlist help iostat kallsyms list record report bench stat "
                     "timechart top annotate version script sched probe kmem lock kvm test trace inject mem data ftrace daemon kwork")
 # What words of hints stand for.
-PLACEHOLDERS = {"N": "2", "TIME": "1s", "PROGRAM": "true", "NAME": "name", "kvm:*": "cpu-clock", "raw_syscalls:*": "cpu-clock",
+PLACEHOLDERS = {"N": "2", "CYCLES": "30", "EVENT": "cpu-clock", "TIME": "1s", "PROGRAM": "true", "NAME": "name", "kvm:*": "cpu-clock", "raw_syscalls:*": "cpu-clock",
                 "sched:sched_switch,sched:sched_waking": "cpu-clock", "uprobe:libc:malloc": "cpu-clock", "sched:*": "cpu-clock"}
 
 
@@ -63,10 +64,14 @@ def forms(words):
             yield "--" + word[5:]
 
 
+def try_option(command, word):
+    """Runs a command with an option; with the second --help, because an option may take the first one."""
+    return subprocess.run([PERCH, *command.split(), word, "--help", "--help"], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+
+
 def refusal(command, word):
-    """The message if the option is refused without a way; with the second --help, because an option may take the first one."""
-    done = subprocess.run([PERCH, command, word, "--help", "--help"], capture_output=True, text=True, errors="replace",
-                          stdin=subprocess.DEVNULL)
+    """The message if the option is refused without a way."""
+    done = try_option(command, word)
     if done.returncode not in (0, 1, 2):
         return "ends with %d: %s" % (done.returncode, done.stderr)
     unknown = "unknown option" in done.stderr and not re.search(r"unknown option '[^']*'(: |\. Did you mean )", done.stderr)
@@ -90,6 +95,26 @@ def try_hint(text):
     return None if done.returncode == 0 or "no event of this machine" in done.stderr else "%s: %s" % (words, done.stderr)
 
 
+def check_newest():
+    """Each option of perf 7.2 is there, or its message has a way, whose commands exist."""
+    hints = {}
+    with open(os.path.join(SOURCE, "tests/interop/perf_7_2_options.txt"), encoding="utf-8") as table:
+        lines = [line.rstrip("\n").split(": ") for line in table if line.strip() and line[0] != "#"]
+    for command, options in lines:
+        words, bad = list(dict.fromkeys(forms(options.split()))), []
+        for word in words:
+            done = try_option(command, word)
+            found = re.search(r"unknown option '[^']*': (.*?)\. 'perch help", done.stderr)
+            if done.returncode not in (0, 1, 2) or "unknown option" in done.stderr and not found:
+                bad.append(done.stderr.strip())
+            elif found:
+                hints[found[1]] = f"{command} {word}"
+        check(words and not bad, f"{command}: {len(words)} forms of options of perf 7.2 are accepted, or refused with a way", "\n".join(bad))
+    check(len(lines) > 30 and len(hints) > 50, f"{len(hints)} ways of options of {len(lines)} commands", lines)
+    bad = [f"{option}: {why}" for hint, option in hints.items() for command in re.findall(r"'(perch [^']*)'", hint) if (why := try_hint(command))]
+    check(not bad, "the commands of these ways exist", "\n".join(bad))
+
+
 def check_perf_command(command):
     """A command of perf is one of perch, or help says in one line what to type instead."""
     done = subprocess.run([PERCH, "help", command], capture_output=True, text=True)
@@ -109,6 +134,7 @@ def main():
             continue
         shown = peer.run([PERF, command, "-h"], capture_output=True, text=True, errors="replace")
         check_command(command, words_of(shown.stdout + shown.stderr), "perf")
+    check_newest()
     for command in COMMANDS_OF_PERF.split():
         check_perf_command(command)
     return cases.failed

@@ -48,8 +48,19 @@ static const struct {
 #define REPORT	 "'perch report' has it, for a recording of 'perch record'"
 #define ANNOTATE "'perch annotate' has it, for a recording of 'perch record'"
 
-#define PFM	 "-e pfm:NAME names an event of libpfm4, see perch-events(7)"
-#define GUEST	 "the code of guests is not named; -e EVENT:H leaves out their samples"
+#define DELAY	 "start the program first, and name its process: 'perch trace -p PID'"
+#define FIELDS	 "'perch record -e EVENT --filter EXPR' selects tracepoints by their fields"
+#define CHAINS	 "'perch trace record -g' and 'perch script --max-stack N' print shorter call chains"
+#define SWITCHES "'perch trace record' and 'perch script' have it"
+#define MEM_OPTION \
+	"it is an option of 'perch mem record' and 'perch mem report', behind these words"
+#define PAGE_SIZE \
+	"'perch mem record --data-page-size' records it, 'perch mem report -s data_page_size' prints it"
+#define LINES	   "each line has a row for each offset, thread and function"
+#define C2C_CHAINS "'perch report -g -s symbol_daddr' has call chains, of 'perch c2c record -g'"
+
+#define PFM	   "-e pfm:NAME names an event of libpfm4, see perch-events(7)"
+#define GUEST	   "the code of guests is not named; -e EVENT:H leaves out their samples"
 
 /* Options of perf that a command does not have, and what to do instead. An empty name of a command:
  * of each command without the option. */
@@ -210,6 +221,71 @@ static const struct {
 	{ "kwork", "--dump-raw-trace", DUMP },
 	{ "kmem", "-v", DUMP },
 	{ "kmem", "--verbose", DUMP },
+	{ "stat report", "--per-cache", "--per-core and --per-die add up by core and die" },
+	{ "stat report", "--per-cluster", "--per-core and --per-die add up by core and die" },
+	{ "trace", "-D", DELAY },
+	{ "trace", "--delay", DELAY },
+	{ "trace", "--bpf-summary", "-s adds up the calls without BPF" },
+	{ "trace", "--expr", "-e has the list of calls" },
+	{ "trace", "--filter", FIELDS },
+	{ "trace", "--filter-pids", "-p and -t name the processes and threads that are wanted" },
+	{ "trace", "--force-btf", "perch has tables of the types of arguments" },
+	{ "trace", "--kernel-syscall-graph",
+	  "'perch record -g -e raw_syscalls:sys_exit' records call chains of the kernel" },
+	{ "trace", "--libtraceevent_print",
+	  "'perch trace record' and 'perch script' print tracepoints as the kernel does" },
+	{ "trace", "--max-stack", CHAINS },
+	{ "trace", "--min-stack", CHAINS },
+	{ "trace", "--max-summary", "-s -j prints sums for programs, which select" },
+	{ "trace", "--print-sample", DUMP },
+	{ "trace", "--proc-map-timeout", "mappings of a process are read without a limit" },
+	{ "trace", "--sched",
+	  "'perch sched record' and 'perch sched timehist' show waits for a CPU" },
+	{ "trace", "--show-cpu",
+	  "'perch trace record' and 'perch script' print the CPU of each event" },
+	{ "trace", "--show-on-off-events", SWITCHES },
+	{ "trace", "--switch-on", SWITCHES },
+	{ "trace", "--switch-off", SWITCHES },
+	{ "trace", "--sort-events", "calls are always printed in the order of time" },
+	{ "trace", "--syscalls",
+	  "calls are always printed; 'perch record -e page-faults' has page faults alone" },
+	{ "trace", "--tool_stats", "lost events are printed at the end" },
+	{ "sched map", "--color-cpus", "the map has no colors; --cpus selects CPUs" },
+	{ "sched map", "--color-pids", "the map has no colors; -t selects threads" },
+	{ "sched map", "--fuzzy-name", "--task-name takes several whole names" },
+	{ "sched timehist", "--prio",
+	  "--show-prio prints priorities; 'perch script --filter next_prio==N' selects by them" },
+	{ "mem", "-C", MEM_OPTION },
+	{ "mem", "--cpu", MEM_OPTION },
+	{ "mem", "-f", "'perch mem report -f' reads a file of another user" },
+	{ "mem", "--force", "'perch mem report -f' reads a file of another user" },
+	{ "mem", "-v", MEM_OPTION },
+	{ "mem", "--verbose", MEM_OPTION },
+	{ "mem", "--data-page-size", PAGE_SIZE },
+	{ "record", "-K", "the option is --all-kernel" },
+	{ "record", "-U", "the option is --all-user" },
+	{ "record", "--ldlat", "'perch mem --ldlat CYCLES record' has it" },
+	{ "report", "--phys-data", "'perch mem -p report' prints physical addresses" },
+	{ "report", "--type",
+	  "'perch mem -t load record' records only loads, -t store only stores" },
+	{ "report", "--type-profile", TYPES },
+	{ "report", "--data-page-size", PAGE_SIZE },
+	{ "report", "--dump-raw-samples", "'perch script' prints each sample" },
+	{ "c2c", "-c", LINES },
+	{ "c2c", "--coalesce", LINES },
+	{ "c2c", "-g", C2C_CHAINS },
+	{ "c2c", "--call-graph", C2C_CHAINS },
+	{ "c2c", "-M", "'perch annotate' shows the instructions of a function" },
+	{ "c2c", "--disassembler-style", "'perch annotate' shows the instructions of a function" },
+	{ "c2c", "--objdump", "'perch annotate' shows the instructions of a function" },
+	{ "c2c", "-N", "the number of CPUs is printed; --cpu selects those of a node" },
+	{ "c2c", "--node-info", "the number of CPUs is printed; --cpu selects those of a node" },
+	{ "c2c", "-v", "--show-all prints all lines" },
+	{ "c2c", "--verbose", "--show-all prints all lines" },
+	{ "c2c", "--double-cl",
+	  "each line is printed with its address, which shows pairs of lines" },
+	{ "c2c", "--full-symbols", "names are printed whole" },
+	{ "c2c", "--stitch-lbr", "call stacks of branch records are shown as they are" },
 	{ "diff", "-i", "the recordings are operands: 'perch diff OLD NEW'" },
 	{ "diff", "--input", "the recordings are operands: 'perch diff OLD NEW'" },
 	{ "diff", "--stream", "'perch diff -g' compares the callers of rows" },
