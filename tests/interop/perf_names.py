@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Each option of each command of the installed perf, negated too, is accepted by the command of perch, or refused with what to do.
 
-The help of perf lists the options (perf COMMAND -h), perf_7_2_options.txt those of perf 7.2, and this file some of other releases. Refused means: the
-message names another option or a way to do the same. For the options of perf 7.2, a similar name is no way, and the commands that messages name exist. It also checks each option of perch's own help with --no- before it: no option ends the command.
+The help of perf lists the options (perf COMMAND -h), perf_7_2_options.txt those of perf 7.2, and this file some of other releases.
+Refused means: the message names another option or a way to do the same. For the options of perf 7.2, a similar name is no way, and the commands that
+messages name exist. It also checks each option of perch's own help with --no- before it: no option ends the command.
 """
 import os
 import re
@@ -41,7 +42,8 @@ OTHERS = {
 COMMANDS_OF_PERF = ("archive buildid-cache buildid-list check config c2c diff evlist help iostat kallsyms list record report bench stat "
                     "timechart top annotate version script sched probe kmem lock kvm test trace inject mem data ftrace daemon kwork")
 # What words of hints stand for.
-PLACEHOLDERS = {"N": "2", "CYCLES": "30", "EVENT": "cpu-clock", "TIME": "1s", "PROGRAM": "true", "NAME": "name", "kvm:*": "cpu-clock", "raw_syscalls:*": "cpu-clock",
+PLACEHOLDERS = {"N": "2", "CYCLES": "30", "EXPR": "id==1", "TIME": "1s", "PROGRAM": "true", "NAME": "name",
+                "kvm:*": "cpu-clock", "raw_syscalls:*": "cpu-clock",
                 "sched:sched_switch,sched:sched_waking": "cpu-clock", "uprobe:libc:malloc": "cpu-clock", "sched:*": "cpu-clock"}
 
 

@@ -49,7 +49,7 @@ static const struct {
 #define ANNOTATE "'perch annotate' has it, for a recording of 'perch record'"
 
 #define DELAY	 "start the program first, and name its process: 'perch trace -p PID'"
-#define FIELDS	 "'perch record -e EVENT --filter EXPR' selects tracepoints by their fields"
+#define FIELDS	 "'perch trace record' and 'perch script --filter EXPR' select by fields"
 #define CHAINS	 "'perch trace record -g' and 'perch script --max-stack N' print shorter call chains"
 #define SWITCHES "'perch trace record' and 'perch script' have it"
 #define MEM_OPTION \
