@@ -3,12 +3,15 @@
 """Profiles of a real workload in real receivers, which are built from the Go module proxy: an OpenTelemetry Collector by its own builder,
 which takes the requests of perch export and perch agent and sends them on, and the packages that engines read profiles with.
 
+PARCA is the path of a Parca, whose modules the proxy does not have: it scrapes perch agent by examples/agent/parca.yaml.
+
 Nothing of them is in the repository. They are built in PERCH_FLEET_CACHE (~/.cache/perch-fleet), the Collector in about ten minutes of CPU
 time. Without Go 1.26 or the proxy, a case is skipped with the reason. PERCH_FLEET_SECONDS is the time of the workload (10)."""
 import collections
 import contextlib
 import gzip
 import http.server
+import json
 import os
 import shutil
 import socket
@@ -18,7 +21,9 @@ import tempfile
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
+import zlib
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "interop"))
@@ -38,6 +43,7 @@ receivers:
   - gomod: go.opentelemetry.io/collector/receiver/otlpreceiver VERSION
 exporters:
   - gomod: go.opentelemetry.io/collector/exporter/debugexporter VERSION
+  - gomod: go.opentelemetry.io/collector/exporter/otlpexporter VERSION
   - gomod: go.opentelemetry.io/collector/exporter/otlphttpexporter VERSION
 """.replace("VERSION", COLLECTOR)
 CONFIG = """receivers:
@@ -63,17 +69,19 @@ service:
       exporters: [debug, otlp_http]
 """
 PROGRAM = """
+#include <stdlib.h>
 #include <time.h>
 static volatile unsigned long sink;
 __attribute__((noinline)) void hotspin(void) { for (int i = 0; i < 100000; i++) sink += i; }
 int main(int argc, char **argv)
 {
+	int seconds = argc > 1 ? atoi(argv[1]) : SECONDS;
 	struct timespec now;
 
 	do {
 		hotspin();
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	} while (now.tv_sec < SECONDS);
+	} while (now.tv_sec < seconds);
 	return 0;
 }
 """
@@ -160,7 +168,7 @@ def check_agent():
 def running_agent(*options):
     """An agent that samples the workload."""
     with open("agent.log", "wb") as file:
-        workload = subprocess.Popen(["./program"])
+        workload = subprocess.Popen(["./program", "3600"])
         agent = subprocess.Popen([PERCH, "agent", "-p", str(workload.pid), "-e", "cpu-clock:u", "-F", str(HZ), *options], stdout=file, stderr=file)
     try:
         yield agent
@@ -247,7 +255,7 @@ def sums_of(request):
 
 def check_collector():
     """The Collector takes requests, knows all of them, and sends them on."""
-    program = built("otelcol", "collector", make_collector)
+    program = built("otelcol", "collector-%08x" % zlib.crc32(MANIFEST.encode()), make_collector)
     if not program:
         return
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
@@ -305,6 +313,82 @@ def check_passed(sent, body):
     report(otlp_format.faults(passed), "Collector: what it sends keeps the rules")
 
 
+class Parca:
+    """A Parca that scrapes an agent by the example's configuration, every five seconds."""
+
+    def __init__(self, program, agent_port):
+        self.port = free_port()
+        with open(os.path.join(ROOT, "examples", "agent", "parca.yaml"), encoding="utf-8") as file:
+            text = file.read()
+        for old, new in (("127.0.0.1:7099", "127.0.0.1:%d" % agent_port), ("scrape_interval: 10s", "scrape_interval: 5s"), ('past: ["10"]', 'past: ["5"]')):
+            check(old in text, "parca.yaml has " + old)
+            text = text.replace(old, new)
+        with open("parca.yaml", "w", encoding="utf-8") as file:
+            file.write(text)
+        with open("parca.log", "wb") as file:
+            # it asks nobody for debug information
+            self.process = subprocess.Popen([program, "--config-path=parca.yaml", "--http-address=127.0.0.1:%d" % self.port, "--debuginfod-upstream-servers=",
+                                             "--debuginfo-cache-dir=cache", "--storage-active-memory=67108864"], stdout=file, stderr=file)
+
+    def get(self, path, **query):
+        with urllib.request.urlopen("http://127.0.0.1:%d/api/%s?%s" % (self.port, path, urllib.parse.urlencode(query)), timeout=limit(30)) as answer:
+            return json.load(answer)
+
+    def target(self):
+        return self.get("targets")["targets"]["perch"]["targets"][0]
+
+    def top(self):
+        """The nanoseconds of CPU time, and the hottest function."""
+        query = {"mode": "MODE_MERGE", "report_type": "REPORT_TYPE_TOP", "merge.query": "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{job='perch'}"}
+        for name, time_of in (("merge.start", time.time() - 3600), ("merge.end", time.time() + 60)):
+            query[name] = time.strftime("%FT%TZ", time.gmtime(time_of))
+        answer = self.get("profiles/query", **query)
+        hottest = max(answer["top"]["list"], key=lambda row: int(row["flat"]), default=None)
+        # that of "top" has 32 bits
+        return int(answer["total"]), hottest and hottest["meta"]["function"]["name"]
+
+
+def samples_of_agent(port):
+    with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % port, timeout=limit(30)) as answer:
+        return next(int(line.split()[-1]) for line in answer.read().decode().splitlines() if line.startswith("perch_samples_total{"))
+
+
+def wait_for_scrapes(parca, nr):
+    """Waits until a number of scrapes have begun and ended."""
+    end, seen = time.monotonic() + limit(120), set()
+    while time.monotonic() < end and len(seen) <= nr and parca.process.poll() is None:
+        with contextlib.suppress(OSError, KeyError, IndexError):    # it starts
+            target = parca.target()
+            seen.add(target["lastScrape"])
+        time.sleep(0.5)
+    return len(seen) > nr
+
+
+def check_parca():
+    """Parca has what perch agent has, with its functions."""
+    program = os.environ.get("PARCA")
+    if not program:
+        print("ok - Parca # skip PARCA is not the path of one")
+        return
+    port = free_port()
+    with running_agent("--listen", "127.0.0.1:%d" % port) as agent:
+        wait_for(port, agent)
+        parca = Parca(os.path.abspath(program), port)
+        try:
+            check(wait_for_scrapes(parca, max(2, SECONDS // 5)), "Parca: it scrapes perch agent", text_of("parca.log"))
+            sampled = samples_of_agent(port)
+            wait_for_scrapes(parca, 2)
+            target, (total, hottest), later = parca.target(), parca.top(), samples_of_agent(port)
+            check(target["health"] == "HEALTH_GOOD" and not target["lastError"], "Parca: the target is good", target)
+            check(hottest == "hotspin", "Parca: the hottest function", hottest)
+            check(0.9 * sampled <= total * HZ / 1e9 <= 1.05 * later, "Parca: no sample is missing, none is there twice", sampled, total * HZ / 1e9, later)
+        except OSError as error:
+            check(False, "Parca: it answers", error, text_of("parca.log"))
+        finally:
+            parca.process.terminate()
+            parca.process.wait()
+
+
 def log():
     return text_of("collector.log")
 
@@ -324,6 +408,7 @@ def main():
         check_packages()
         check_agent()
         check_collector()
+        check_parca()
     return int(cases.failed)
 
 

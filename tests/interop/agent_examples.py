@@ -98,11 +98,12 @@ def check_parca(yaml):
     job = config["scrape_configs"][0]
     profiles = job["profiling_config"]["pprof_config"]
     check(set(config) == {"object_storage", "scrape_configs"}
-          and set(job) <= {"job_name", "scrape_interval", "scrape_timeout", "static_configs", "profiling_config"}
+          and set(job) <= {"job_name", "scrape_interval", "scrape_timeout", "params", "static_configs", "profiling_config"}
+          and job["scrape_interval"] == job["params"]["past"][0] + "s"
           and int(job["scrape_timeout"][:-1]) > int(job["scrape_interval"][:-1])
           and set(profiles) == {"process_cpu", "memory", "block", "goroutine", "mutex"}
           and [name for name, profile in profiles.items() if profile["enabled"]] == ["process_cpu"]
-          and profiles["process_cpu"]["delta"] and profiles["process_cpu"]["path"] == "/debug/pprof/profile",
+          and not profiles["process_cpu"]["delta"] and profiles["process_cpu"]["path"] == "/debug/pprof/profile",
           "parca.yaml: its keys (no Parca reads it here)", str(config))
 
 
