@@ -4,8 +4,8 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export BUILD
 
-.PHONY: demo test check test-long test-kernels test-fleet fuzz build bench compare \
-	install docs site guide abi-dump fmt lint clean
+.PHONY: demo test check test-long test-kernels test-fleet test-cross fuzz build bench compare \
+	install docs site guide dist dist-check sbom abi-dump fmt lint clean
 
 demo:
 	@scripts/demo
@@ -38,9 +38,18 @@ test-long:
 	@scripts/setup test
 	@scripts/test-long
 
+# with CROSS=arm64, armhf, ppc64el, riscv64 or s390x for another architecture, in $(BUILD)-$(CROSS)
 build:
+ifdef CROSS
+	@scripts/cross build $(CROSS)
+else
 	@scripts/setup build
 	@scripts/build $(BUILD)
+endif
+
+# Unit tests of a build for another architecture, under qemu-user.
+test-cross:
+	@scripts/cross test $(CROSS)
 
 bench: build
 	@scripts/setup test
@@ -70,6 +79,19 @@ site: build
 
 guide: build
 	@site/run.py $(BUILD) --write
+
+# The archive of a release and its checksums, in $(BUILD)/dist; with KEY to sign them.
+# dist-check builds from it.
+dist:
+	@scripts/dist
+
+dist-check:
+	@scripts/dist --check
+
+# What the built command and libraries are linked with, and its licenses.
+sbom: build
+	@scripts/sbom $(BUILD) >$(BUILD)/perch.spdx.json
+	@scripts/sbom --text $(BUILD)
 
 # After a release, and after a change of the binary interface that CONTRIBUTING.md allows.
 abi-dump: build

@@ -11,6 +11,7 @@
 #include <perch/symbol.h>
 
 #include "base/edit_distance.h"
+#include "commands/build_options.h"
 #include "completion.h"
 #include "options.h"
 #include "terminal/pager.h"
@@ -159,6 +160,27 @@ static int complete_words(int nr_words, char **words)
 	return cli_complete(usages, CLI_NR(commands), nr_words, words);
 }
 
+static const char version_usage[] =
+	"Usage: perch version [--build-options]\n"
+	"Prints the version, as perch --version.\n\n"
+	"      --build-options   what this build of perch has, and lacks";
+
+static int print_version(int argc, char **argv)
+{
+	bool options = argc == 2 && !strcmp(argv[1], "--build-options");
+
+	if (argc == 2 && is_help_option(argv[1])) {
+		puts(version_usage);
+		return cli_check_stdout("version", 0);
+	}
+	if (argc > 1 && !options)
+		return cli_usage_error("version", "expected nothing but --build-options");
+	printf("perch version %s\n", cli_version);
+	if (options)
+		cli_print_build_options();
+	return cli_check_stdout("version", 0);
+}
+
 static int help(int argc, char **argv)
 {
 	static const char prefix[] = "perch-"; /* of the names of manual pages */
@@ -178,7 +200,7 @@ static int help(int argc, char **argv)
 	if (!strncmp(name, prefix, strlen(prefix)))
 		name += strlen(prefix);
 	if (!strcmp(name, "version")) {
-		puts("Usage: perch version\nPrints the version, as perch --version.");
+		puts(version_usage);
 		return 0;
 	}
 	command = find_command(name);
@@ -264,11 +286,8 @@ int main(int argc, char **argv)
 		overview(stderr);
 		return CLI_EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v") ||
-	    !strcmp(argv[1], "version")) {
-		printf("perch version %s\n", cli_version);
-		return cli_check_stdout("version", 0);
-	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v") || !strcmp(argv[1], "version"))
+		return print_version(argc - 1, argv + 1);
 	if (is_help_option(argv[1]))
 		command = find_command("help");
 	else

@@ -75,6 +75,18 @@ done
 
 try "the installed command runs without LD_LIBRARY_PATH" \
 	env -u LD_LIBRARY_PATH "$work/root$prefix/bin/perch" --version
+version=$("$work/root$prefix/bin/perch" --version | cut -d' ' -f3)
+for library in libperch libperch-profile; do
+	echo "perch $version, $library $(pkg-config --modversion $library)" >"$work/log"
+	[ "$(pkg-config --modversion $library)" = "$version" ] &&
+		test -e "$libdir/$library.so.$version"
+	report $? "perch --version, the package $library and its shared object have one version"
+done
+grep -q "^## $version\b" "$PERCH_SOURCE_ROOT/CHANGELOG.md"
+report $? "CHANGELOG.md is about that version"
+"$work/root$prefix/bin/perch" version --build-options >"$work/log" 2>&1 &&
+	[ "$(grep -cE '^ +[a-z-]+: \[ (on |OFF) \]  # ' "$work/log")" -eq "$(($(wc -l <"$work/log") - 1))" ]
+report $? "perch version --build-options prints a line for each part"
 ! ldd "$work/root$prefix/bin/perch" | grep -q libperch >"$work/log"
 report $? "the installed command does not link with the shared libperch"
 for file in bash-completion/completions/perch zsh/site-functions/_perch fish/vendor_completions.d/perch.fish; do

@@ -3,7 +3,6 @@
  * costs. */
 #include <ctype.h>
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -11,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/library.h"
 #include "base/nr.h"
+#include "commands/build_options.h"
 #include "doctor.h"
 
 #define GROUP "perch agent"
@@ -101,15 +102,17 @@ static void check_running(struct perch_check *result)
 static void check_library(struct perch_check *result, const char *id, const char *title,
 			  const char *library, const char *package, const char *cost)
 {
-	void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
 	char change[128];
 
 	*result = (struct perch_check){ .id = id, .group = GROUP, .title = title };
 	snprintf(result->value, sizeof(result->value), "%s", library);
-	if (handle) {
-		dlclose(handle);
+	if (!cli_has_build_option(id)) {
+		set_limited(result, "use a perch that is built with it",
+			    "this perch is built without %s: %s", library, cost);
 		return;
 	}
+	if (perch__load_library(library, NULL, 0))
+		return;
 	snprintf(change, sizeof(change), "install %s", package);
 	set_limited(result, change, "%s cannot be loaded: %s", library, cost);
 }
