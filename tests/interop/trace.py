@@ -340,6 +340,9 @@ def waits_of_threads(directory):
         objects = [json.loads(line) for line in run([PERCH, "trace", "--waits", "-j", "-p", str(program.pid)]).stdout.splitlines()]
         check(len(objects) == 7 and {one["pid"] for one in objects} == {program.pid} and all(one["state"] == "S" for one in objects) and
               any(one["syscall"] == "read" and one["arguments"][0].startswith(pipe + "<pipe:") for one in objects), "--waits -j", objects)
+        stacks = [json.loads(line)["stack"] for line in run([PERCH, "trace", "--waits", "-v", "-j", "-p", str(program.pid)]).stdout.splitlines()]
+        check(len(stacks) == 7 and ("stack" not in objects[0]) and
+              (not all(stacks) or any("+0x" in frame for frame in stacks[0])), "--waits -v -j has the functions of the kernel", stacks)
         timed = [one for one in objects if "waited" in one]
         if os.path.exists("/proc/self/sched"):
             check(len(timed) == 7 and all(one["waited"] < 3600e9 for one in timed), "how long they wait", objects)

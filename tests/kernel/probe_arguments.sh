@@ -323,7 +323,7 @@ report $? "each call with arguments and result"
 [ $? -eq 3 ] && [ "$(joined work)" = "3 0" ]
 report $? "the exit status is that of the program, and children are traced"
 "$perch" trace -u "$program:nix" -- "$program" > out 2>&1
-[ $? -ne 0 ] && grep -q "no function 'nix'" out
+[ $? -ne 0 ] && grep -q "no function 'nix'" out && grep -q '^ *uprobe:.*:nix$' out
 report $? "no such function"
 grep -q '^perch trace: ' out && ! grep -q '^perch record' out
 report $? "messages name the command"

@@ -10,12 +10,13 @@
 #include "functions/functions.h"
 #include "program/seccomp_kill.h"
 
-static int add_paths(struct record_options *options)
+static int add_paths(struct record_options *options, void *context)
 {
 	char names[CALLS_PATHS_BYTES];
 	const char *cgroup = options->cgroups.nr ? options->cgroups.name[0] : NULL;
 	int status;
 
+	(void)context;
 	calls_paths_define(options->events.machine, names, sizeof(names));
 	if (!names[0])
 		return 0;
@@ -39,7 +40,7 @@ static int record_calls(int argc, char **argv)
 		return cli_no_memory(CALLS_COMMAND);
 	memcpy(all, first, sizeof(first));
 	memcpy(all + CLI_NR(first), argv + 2, (size_t)(argc - 2) * sizeof(*argv));
-	status = record_run(argc - 2 + (int)CLI_NR(first), all, add_paths);
+	status = record_run(argc - 2 + (int)CLI_NR(first), all, add_paths, NULL);
 	free(all);
 	return status;
 }

@@ -92,7 +92,8 @@ static bool waits_long(struct waits *waits, struct waiter *waiter)
 /* ---- output ---- */
 
 /* Functions of the kernel, innermost first, for CAP_SYS_ADMIN. */
-static void put_stack(struct calls *calls, uint32_t tid)
+static void visit_stack(struct calls *calls, uint32_t tid,
+			void (*put)(struct calls *calls, const char *name))
 {
 	char path[40], line[256];
 	FILE *file;
@@ -105,12 +106,22 @@ static void put_stack(struct calls *calls, uint32_t tid)
 		line[strcspn(line, "\n")] = '\0';
 		if (!name)
 			continue;
-		perch__output_spaces(&calls->out, 53);
-		perch__output_clean(&calls->out, name + 2, strlen(name + 2));
-		perch__output_char(&calls->out, '\n');
+		put(calls, name + 2);
 	}
 	if (file)
 		fclose(file);
+}
+
+static void put_frame(struct calls *calls, const char *name)
+{
+	perch__output_spaces(&calls->out, 53);
+	perch__output_clean(&calls->out, name, strlen(name));
+	perch__output_char(&calls->out, '\n');
+}
+
+static void put_element(struct calls *calls, const char *name)
+{
+	perch__json_put_text(&calls->writer, NULL, name);
 }
 
 static void put_location(struct waits *waits, const struct waiter *waiter,
@@ -158,7 +169,7 @@ static void put_line(struct waits *waits, const struct waiter *waiter,
 	put_location(waits, waiter, call);
 	perch__output_char(&calls->out, '\n');
 	if (calls->record.verbose)
-		put_stack(calls, waiter->tid);
+		visit_stack(calls, waiter->tid, put_frame);
 }
 
 static void put_object(struct waits *waits, const struct waiter *waiter,
@@ -185,6 +196,11 @@ static void put_object(struct waits *waits, const struct waiter *waiter,
 		calls_put_json_call(waits->calls, call);
 	if (waiter->state.function[0])
 		perch__json_put_text(json, "wchan", waiter->state.function);
+	if (waits->calls->record.verbose) {
+		perch__json_put_array(json, "stack");
+		visit_stack(waits->calls, waiter->tid, put_element);
+		perch__json_end(json);
+	}
 	perch__json_end(json);
 	perch__output_char(&waits->calls->out, '\n');
 }

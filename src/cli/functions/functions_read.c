@@ -28,7 +28,7 @@ static uint32_t find_row(struct functions *functions, const char *name)
 	return row->name ? (uint32_t)functions->nr_rows - 1 : UINT32_MAX;
 }
 
-/* "uprobe:PATH:FUNCTION(sp=...)" and "uretprobe:..." have one row. */
+/* "uprobe:PATH:FUNCTION" and "uretprobe:PATH:FUNCTION" have one row. */
 static int take_event(struct functions *functions, const struct perch_file_event *file_event,
 		      struct functions_event *event)
 {
@@ -42,8 +42,6 @@ static int take_event(struct functions *functions, const struct perch_file_event
 		return 0;
 	name += event->returns ? 10 : 7;
 	snprintf(clean, sizeof(clean), "%s", name);
-	if (strstr(clean, "(sp="))
-		*strstr(clean, "(sp=") = '\0';
 	perch_clean_text(clean, clean, sizeof(clean));
 	event->row = find_row(functions, clean);
 	if (event->row == UINT32_MAX)

@@ -349,8 +349,7 @@ static void clear_arguments(struct record_options *options)
 	perch_machine_free(options->events.machine);
 }
 
-static int parse_and_run(int argc, char **argv, bool all_cpus,
-			 int (*more)(struct record_options *options))
+static int parse_and_run(int argc, char **argv, bool all_cpus, record_more *more, void *context)
 {
 	struct record_options options = { .command = argv[0], .argc = argc, .argv = argv };
 	struct cli_shown_calls shown;
@@ -365,27 +364,27 @@ static int parse_and_run(int argc, char **argv, bool all_cpus,
 	if (!status)
 		status = cli_check_filter(options.command, options.events.machine);
 	if (!status && more && !options.dry_run)
-		status = more(&options);
+		status = more(&options, context);
 	if (!status)
 		status = options.dry_run ? check_plan(&options) : run_command(&options);
 	clear_arguments(&options);
 	return status;
 }
 
-int record_run(int argc, char **argv, int (*more)(struct record_options *options))
+int record_run(int argc, char **argv, record_more *more, void *context)
 {
-	return parse_and_run(argc, argv, false, more);
+	return parse_and_run(argc, argv, false, more, context);
 }
 
 int perch_cmd_record(int argc, char **argv)
 {
-	return record_run(argc, argv, NULL);
+	return record_run(argc, argv, NULL, NULL);
 }
 
 int perch_cmd_record_all_cpus(int argc, char **argv)
 {
 	argv[1] = argv[0];
-	return parse_and_run(argc - 1, argv + 1, true, NULL);
+	return parse_and_run(argc - 1, argv + 1, true, NULL, NULL);
 }
 
 int perch_cmd_record_events(int argc, char **argv, size_t *nr)

@@ -193,9 +193,10 @@ static inline bool record_to_pipe(const struct record_options *options)
 
 /* ---- record.c ---- */
 
-/* perch record with the arguments. more: adds events after all options were checked, and returns 0
- * or the exit status; or NULL. */
-int record_run(int argc, char **argv, int (*more)(struct record_options *options));
+/* Adds events after all options were checked. Returns 0 or the exit status. */
+typedef int record_more(struct record_options *options, void *context);
+/* perch record with the arguments. more: NULL for none. */
+int record_run(int argc, char **argv, record_more *more, void *context);
 
 /* ---- record_options.c ---- */
 
