@@ -506,6 +506,8 @@ fi
 record -e alignment-faults -c 1000000 -- sh -c "$burn" &&
 	grep -q "no samples: in no thread did an event occur as often as its sampling period (the program used [0-9.]* s of CPU time): sample more often" out
 report $? "a program without samples: what is known of it"
+record -e alignment-faults -c 1 -- true && grep -q "no samples: the event did not occur" out
+report $? "an event of which each is a sample"
 # as in perf: -t records its threads alone
 attr() {
 	record -vv -e cpu-clock "$@" -- true && grep -c "^ *inherit  *1\$" out

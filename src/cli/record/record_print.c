@@ -206,6 +206,17 @@ static bool print_few_samples(const struct record *record, const struct perch_re
 	return true;
 }
 
+/* True if every event has a sample each time that it occurs, as tracepoints. */
+static bool samples_each_time(const struct record *record)
+{
+	const struct perch_event *event = record->plan->events.event;
+	size_t nr = record->plan->events.nr;
+
+	while (nr && !event[nr - 1].attr.freq && event[nr - 1].attr.sample_period == 1)
+		nr--;
+	return !nr;
+}
+
 /* Many short threads may have no sample together. */
 static void print_rare_events(const struct record *record)
 {
@@ -218,6 +229,11 @@ static void print_rare_events(const struct record *record)
 
 	if (plan->program_only && record->program_ended && seconds > 0)
 		snprintf(used, sizeof(used), " (the program used %.3f s of CPU time)", seconds);
+	if (samples_each_time(record)) {
+		cli_note(record->options->command, "no samples: %s did not occur%s",
+			 cli_word(record->plan->events.nr, "the event", "the events"), used);
+		return;
+	}
 	cli_note(record->options->command,
 		 "no samples: %s did an event occur as often as its sampling period%s: sample "
 		 "more often (-F, -c),%s or choose another event",
