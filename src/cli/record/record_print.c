@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <perch/metrics.h>
 
+#include "base/kernel/dummy_event.h"
 #include "base/text_stream.h"
 #include "record.h"
 
@@ -209,10 +210,11 @@ static bool print_few_samples(const struct record *record, const struct perch_re
 /* True if every event has a sample each time that it occurs, as tracepoints. */
 static bool samples_each_time(const struct record *record)
 {
-	const struct perch_event *event = record->plan->events.event;
-	size_t nr = record->plan->events.nr;
+	const struct perch_file_event *event;
+	size_t nr = perch_recorder_events(record->recorder, &event);
 
-	while (nr && !event[nr - 1].attr.freq && event[nr - 1].attr.sample_period == 1)
+	while (nr && (perch__is_dummy(&event[nr - 1].attr) ||
+		      (!event[nr - 1].attr.freq && event[nr - 1].attr.sample_period == 1)))
 		nr--;
 	return !nr;
 }
