@@ -13,6 +13,7 @@ import gzip
 import http.server
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -258,6 +259,7 @@ def check_collector():
     program = built("otelcol", "collector-%08x" % zlib.crc32(MANIFEST.encode()), make_collector)
     if not program:
         return
+    check_example(program)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with running_collector(program, server.server_address[1]) as port:
@@ -277,6 +279,20 @@ def check_collector():
         check(400 <= status < 500, "Collector: half of a request is refused", status, answer)
     server.shutdown()
     check("panic" not in log() and "error" not in log().lower(), "Collector: its log has no error", log())
+
+
+def check_example(program):
+    """examples/agent/collector.yaml, without the processor of another distribution."""
+    with open(os.path.join(ROOT, "examples", "agent", "collector.yaml"), encoding="utf-8") as file:
+        text, removed = re.subn(r"^processors:\n(?:[ ].*\n|\n)+|^ *processors: \[k8sattributes\]\n", "", file.read(), flags=re.M)
+    with open("example.yaml", "w", encoding="utf-8") as file:
+        file.write(text)
+    done = run([program, "validate", "--feature-gates=+service.profilesSupport", "--config", "example.yaml"])
+    check(removed == 2 and not done.returncode, "Collector: it takes the configuration of the example", done)
+    with open("example.yaml", "a", encoding="utf-8") as file:
+        file.write("nonsense:\n")
+    done = run([program, "validate", "--feature-gates=+service.profilesSupport", "--config", "example.yaml"])
+    check(done.returncode and b"nonsense" in done.stderr, "Collector: it would refuse another one", done)
 
 
 def check_agent_push(port):
