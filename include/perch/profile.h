@@ -277,11 +277,11 @@ struct perch_profile_options {
 	 * as with perch_session_options.branch_history. Otherwise callers have the line and the
 	 * inlined functions of the call before their address. */
 	unsigned exact_chains : 1;
-	/** The library may count samples in a thread of its own, while the program reads the next
-	 * ones. The rows are the same. The thread starts after at most 1024 samples, has all
-	 * signals blocked, and ends with perch_profile_finish() or perch_profile_free(). Profiles
-	 * with .branches, .ignore_callees or the column "parent" have none. Another thread may
-	 * decompress debug information that is needed, see perch_symbols_start_debug_info(). */
+	/** The library may count samples in threads of its own (.max_threads), while the program
+	 * reads the next ones. The rows are the same. Threads start after at most 1024 samples,
+	 * have all signals blocked, and end with perch_profile_finish() or perch_profile_free().
+	 * Profiles with .branches, .ignore_callees or the column "parent" have none. Another thread
+	 * may decompress debug information that is needed, see perch_symbols_start_debug_info(). */
 	unsigned threads : 1;
 	/** Rows have latencies, for the columns "latency" and "latency_children". Like the column
 	 * "parallelism" this needs perch_processes_count_running(). Samples at whose time
@@ -290,7 +290,11 @@ struct perch_profile_options {
 	/** What the branches of call graphs are merged by. Others than functions have source lines.
 	 */
 	enum perch_call_graph_key graph_key;
-	uint64_t reserved[11]; /**< must be 0 */
+	/** With .threads: the most threads that count samples, up to 64; 0 is 1. Each has the call
+	 * chains that it has counted, until they are merged: after the last sample, or for a
+	 * snapshot. Rows are the same for any number. Profiles with .flat have at most one. */
+	uint64_t max_threads;
+	uint64_t reserved[10]; /**< must be 0 */
 };
 
 /** A profile. */

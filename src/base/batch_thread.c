@@ -160,10 +160,11 @@ int perch__batch_thread_wait(struct perch__batch_thread *thread)
 	return rc;
 }
 
-bool perch__has_several_cpus(void)
+unsigned perch__usable_cpus(void)
 {
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
-	return sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) > 1;
+	/* it fails on machines with more CPUs than the set has */
+	return sched_getaffinity(0, sizeof(cpus), &cpus) ? CPU_SETSIZE : (unsigned)CPU_COUNT(&cpus);
 }

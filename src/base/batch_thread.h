@@ -32,7 +32,7 @@ int perch__batch_thread_pass(struct perch__batch_thread *thread, void **batch);
 /* Waits until all batches are done. Returns 0, or an error of run(): the rest is kept. */
 int perch__batch_thread_wait(struct perch__batch_thread *thread);
 
-/* True if another thread of this process can run at the same time. */
-bool perch__has_several_cpus(void);
+/* How many threads of this process can run at the same time. */
+unsigned perch__usable_cpus(void);
 
 #endif

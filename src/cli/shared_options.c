@@ -51,6 +51,12 @@ const struct cli_option cli_input_verbose_option[] = {
 	{ 0 },
 };
 
+const struct cli_option cli_jobs_option[] = {
+	CLI_ROW(.name = "jobs", .argument = "N", INPUT(jobs),
+		.help = "use at most N threads (the number of CPUs, at most 4)"),
+	{ 0 },
+};
+
 const struct cli_option cli_kernel_options[] = {
 	CLI_ROW(.letter = 'k', .name = "vmlinux", .argument = "FILE",
 		INPUT(options.symbols.vmlinux), .help = "kernel symbols from this ELF file"),

@@ -15,6 +15,7 @@ extern const struct cli_option cli_refused_dump_option[]; /* nothing: it is refu
 /* The file to read: struct cli_input. */
 extern const struct cli_option cli_input_options[];	   /* -i and -f */
 extern const struct cli_option cli_input_verbose_option[]; /* -v of commands that print names */
+extern const struct cli_option cli_jobs_option[];	   /* how many threads read it */
 extern const struct cli_option cli_kernel_options[];	   /* where names of the kernel are */
 extern const struct cli_option cli_symbol_options[];	   /* these, and where other names are */
 

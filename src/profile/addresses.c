@@ -115,12 +115,12 @@ static void set_addresses(struct perch_addresses *addresses, size_t from)
 	}
 }
 
-void perch__addresses_number(struct perch_addresses *addresses, const struct address_key *keys,
+void perch__addresses_number(struct perch_addresses *addresses, const uint64_t (*keys)[2],
 			     size_t nr, uint32_t *numbers)
 {
 	size_t before = addresses->keys.nr;
 
-	perch__key_set_add_all(&addresses->keys, &keys->word, nr, numbers);
+	perch__key_set_add_all(&addresses->keys, keys, nr, numbers);
 	set_addresses(addresses, before);
 }
 

@@ -96,7 +96,7 @@ int perch__addresses_number_chain(struct perch_addresses *addresses, struct perc
 /* Makes space for more addresses. Returns 0 or -ENOMEM. */
 int perch__addresses_reserve(struct perch_addresses *addresses, size_t more);
 /* Stores the numbers of keys. There must be space for nr addresses more. */
-void perch__addresses_number(struct perch_addresses *addresses, const struct address_key *keys,
+void perch__addresses_number(struct perch_addresses *addresses, const uint64_t (*keys)[2],
 			     size_t nr, uint32_t *numbers);
 /*
  * Returns the number of an address. It is the same in every process that maps the same file offset.

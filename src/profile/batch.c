@@ -5,48 +5,40 @@
  */
 #include "internal.h"
 
+/* The samples of a batch share frames only with each other: another thread may count the next one,
+ * and batches are the same for any number of threads. */
+static void start_batch(struct perch_profile *profile)
+{
+	for (size_t i = 0; i < LAST_STACKS; i++)
+		profile->last_stack[i].generation = 0;
+}
+
 int perch__samples_count(struct perch_profile *profile)
 {
 	struct batch *batch = profile->batch;
 
-	if (profile->count_thread && perch__batch_thread_wait(profile->count_thread))
+	if (profile->counters && perch__counters_wait(profile->counters))
 		return -ENOMEM;
 	if (!batch || !batch->nr)
 		return 0;
 	batch->unit = profile->unit;
+	start_batch(profile);
 	return perch__batch_count(profile, batch);
-}
-
-static int count_batch(void *profile, void *batch)
-{
-	return perch__batch_count(profile, batch);
-}
-
-static int pass_batch(struct perch_profile *profile)
-{
-	void *batch = profile->batch;
-	int rc = perch__batch_thread_pass(profile->count_thread, &batch);
-
-	profile->batch = batch;
-	return rc;
 }
 
 /* Makes space in the batch. Returns 0 or -ENOMEM. */
 static int end_batch(struct perch_profile *profile)
 {
-	if (profile->threads && !profile->count_thread) {
-		profile->count_thread = perch__batch_thread_new(&(struct perch__batch_job){
-			.run = count_batch,
-			.context = profile,
-			.batch_size = sizeof(*profile->batch),
-			.nr_batches = BATCHES,
-		});
-		profile->threads = profile->count_thread;
+	if (profile->nr_threads && !profile->counters) {
+		profile->counters = perch__counters_new(profile, profile->nr_threads);
+		if (!profile->counters)
+			profile->nr_threads = 0;
 	}
-	if (!profile->count_thread)
+	if (!profile->counters)
 		return perch__samples_count(profile);
 	profile->batch->unit = profile->unit;
-	return pass_batch(profile);
+	start_batch(profile);
+	return perch__counters_pass(profile->counters);
 }
 
 /* Stores the key of an address. */

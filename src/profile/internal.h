@@ -24,7 +24,8 @@
  *	  cell.c			  values and texts of rows
  *	decay.c				old samples count less
  *	batch.c				collects samples
- *	  batch_count.c			  counts those of a batch
+ *	  counters.c			  threads that count them, and the merge of what they have
+ *	    batch_count.c		    counts those of a batch
  *	columns/column_list.c		the columns of a profile
  *	  columns/columns.c		  the table of columns (columns/columns.def)
  *	  columns/column_mem.c		  accesses to memory
@@ -61,7 +62,6 @@
 #include <perch/column.h>
 #include <perch/profile.h>
 #include "base/array.h"
-#include "base/batch_thread.h"
 #include "base/hash_table.h"
 #include "addresses.h"
 #include "tree/tree.h"
@@ -97,6 +97,20 @@ int perch__samples_count(struct perch_profile *profile);
 /* batch_count.c: counts the samples of a batch as a whole, or none of them. Returns 0 or -ENOMEM.
  */
 int perch__batch_count(struct perch_profile *profile, struct batch *batch);
+
+/* ---- counters.c: threads that count ---- */
+
+struct counters;
+/* Starts them. Returns NULL if there cannot be any. */
+struct counters *perch__counters_new(struct perch_profile *profile, size_t nr);
+/* Passes the batch of the profile, which gets an empty one. Returns 0 or -ENOMEM. */
+int perch__counters_pass(struct counters *counters);
+/* Waits until all batches are counted in the profile. Returns 0 or -ENOMEM: the rest is kept. */
+int perch__counters_wait(struct counters *counters);
+/* True in a child of fork(2), which does not have the threads. */
+bool perch__counters_are_forked(const struct counters *counters);
+/* Ends the threads. What is not counted in the profile is lost. NULL is allowed. */
+void perch__counters_free(struct counters *counters);
 
 /* ---- stacks.c ---- */
 
@@ -262,11 +276,11 @@ struct perch_profile {
 	uint32_t unit;
 	struct flat *flat;	/* without call chains; else NULL */
 	struct batch *batch;	/* that is filled */
-	bool threads;		/* of the options */
+	size_t nr_threads;	/* that may count; 0: the program does */
 	bool starts_debug_info; /* in another thread */
-	/* NULL: none. It has addresses, flat, stacks and last_stack[].number for itself, except
-	 * between perch__samples_count() and the next sample. */
-	struct perch__batch_thread *count_thread;
+	/* NULL: none. They have addresses, flat, stacks and last_stack[].number for themselves,
+	 * except between perch__samples_count() and the next sample. */
+	struct counters *counters;
 	struct tree stacks;   /* of addresses; empty after perch_profile_finish() */
 	struct tree tree;     /* of frames, only while that is at work */
 	struct forest forest; /* made of it */
@@ -322,8 +336,7 @@ int perch__named_value(struct perch_profile *profile, const struct perch_thread 
  * The members with memory of their own. perch_profile_free() and perch_profile_snapshot() both use
  * this list. PART(member, clear, detach): functions of struct perch_profile's member, see
  * numbered.h; ARRAY(member, its number of items). Others are tree, forest, row_nodes, latency,
- * graph_item, batch and count_thread, which a snapshot does not have, and addresses, which it
- * shares.
+ * graph_item, batch and counters, which a snapshot does not have, and addresses, which it shares.
  */
 #define PERCH__PROFILE_MEMBERS(PART, ARRAY)                                  \
 	PART(contexts, perch__tuples_clear, perch__tuples_detach)            \

@@ -5,6 +5,16 @@
 #include "base/no_memory.h"
 #include "internal.h"
 
+/* Samples without call chains are counted faster than they are read: one thread is enough. */
+static size_t nr_threads(const struct perch_profile_options *options)
+{
+	const uint64_t most = 64;
+
+	if (options->flat || !options->max_threads)
+		return 1;
+	return options->max_threads < most ? options->max_threads : most;
+}
+
 int perch_profile_new(struct perch_profile **result, struct perch_processes *processes,
 		      struct perch_symbols *symbols, const struct perch_profile_options *options,
 		      struct perch_error *err)
@@ -51,8 +61,9 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 		rc = perch__parent_set(profile, options,
 				       perch__columns_has(profile, &perch__column_parent), err);
 	/* numbers of addresses are needed at once, or while samples are counted */
-	profile->threads = options && options->threads && !profile->branches &&
-			   !profile->parent.is_set && !profile->ignored.is_set;
+	if (options && options->threads && !profile->branches && !profile->parent.is_set &&
+	    !profile->ignored.is_set)
+		profile->nr_threads = nr_threads(options);
 	profile->starts_debug_info = options && options->threads && profile->with_functions;
 	if (!rc)
 		rc = perch_addresses_new(&profile->addresses, processes, symbols, err);
@@ -87,9 +98,9 @@ void perch_profile_free(struct perch_profile *profile)
 {
 	if (!profile)
 		return;
-	if (perch__batch_thread_is_forked(profile->count_thread))
+	if (perch__counters_are_forked(profile->counters))
 		abandon_counts(profile);
-	perch__batch_thread_free(profile->count_thread);
+	perch__counters_free(profile->counters);
 	if (!profile->shares_addresses)
 		perch_addresses_free(profile->addresses);
 	PERCH__PROFILE_MEMBERS(CLEAR_PART, FREE_ARRAY)
@@ -113,7 +124,7 @@ static int detach(struct perch_profile *copy)
 
 	copy->shares_addresses = true;
 	copy->batch = NULL;
-	copy->count_thread = NULL;
+	copy->counters = NULL;
 	PERCH__PROFILE_MEMBERS(DETACH_PART, DETACH_ARRAY)
 	copy->events_capacity = copy->nr_events;
 	return failed ? -ENOMEM : 0;
@@ -456,8 +467,8 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	int rc;
 
 	rc = perch__samples_count(profile);
-	perch__batch_thread_free(profile->count_thread);
-	profile->count_thread = NULL;
+	perch__counters_free(profile->counters);
+	profile->counters = NULL;
 	/* what follows uses numbers only */
 	perch__hash_clear(&profile->stacks.children);
 	if (!profile->shares_addresses)

@@ -52,7 +52,7 @@ int perch_addresses_number_chains(struct perch_addresses *addresses, const uint3
 	if (PERCH__ARRAY_RESERVE(waiting->number, waiting->numbers_capacity, waiting->nr) ||
 	    perch__addresses_reserve(addresses, waiting->nr))
 		return -ENOMEM;
-	perch__addresses_number(addresses, waiting->key, waiting->nr, waiting->number);
+	perch__addresses_number(addresses, &waiting->key->word, waiting->nr, waiting->number);
 	for (; waiting->used; waiting->used &= waiting->used - 1)
 		waiting->last_stack[__builtin_ctzll(waiting->used)].generation = 0;
 	waiting->nr = 0;

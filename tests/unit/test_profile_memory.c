@@ -68,11 +68,11 @@ static int add_sample(struct fixture *f, unsigned i)
 	return perch_profile_add(f->profile, &record, NULL);
 }
 
-static void check_refusals(struct fixture *f, bool flat, bool threads)
+static void check_refusals(struct fixture *f, bool flat, unsigned threads)
 {
-	const struct perch_profile_options options = { .names = "tid,sym",
-						       .flat = flat,
-						       .threads = threads };
+	const struct perch_profile_options options = {
+		.names = "tid,sym", .flat = flat, .threads = threads > 0, .max_threads = threads
+	};
 
 	for (unsigned period = 2; period < 9; period++) {
 		unsigned added = 0, refused = 0;
@@ -103,14 +103,15 @@ static void check_refusals(struct fixture *f, bool flat, bool threads)
 
 static void refused_samples_leave_a_valid_profile(void **state)
 {
-	check_refusals(*state, false, false);
-	check_refusals(*state, false, true);
+	check_refusals(*state, false, 0);
+	check_refusals(*state, false, 1);
+	check_refusals(*state, false, 3);
 }
 
 static void refused_samples_leave_a_valid_flat_profile(void **state)
 {
-	check_refusals(*state, true, false);
-	check_refusals(*state, true, true);
+	check_refusals(*state, true, 0);
+	check_refusals(*state, true, 1);
 }
 
 static void a_child_frees_nothing_that_the_thread_has_freed(void **state)

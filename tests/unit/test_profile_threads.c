@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A profile whose samples are counted in a thread has the rows of one without threads. */
+/* A profile whose samples are counted in threads has the rows of one without threads. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -44,11 +44,11 @@ static struct perch_record record_of(const struct random_stack *stack)
 	return record;
 }
 
-static struct perch_profile *new_profile(struct fixture *f, bool flat, bool threads)
+static struct perch_profile *new_profile(struct fixture *f, bool flat, unsigned threads)
 {
-	const struct perch_profile_options options = { .names = "tid,sym",
-						       .flat = flat,
-						       .threads = threads };
+	const struct perch_profile_options options = {
+		.names = "tid,sym", .flat = flat, .threads = threads > 0, .max_threads = threads
+	};
 	struct perch_profile *profile;
 
 	assert_int_equal(perch_profile_new(&profile, f->processes, f->symbols, &options, NULL), 0);
@@ -86,10 +86,10 @@ static void check_snapshots(struct perch_profile *profile, struct perch_profile 
 	perch_profile_free(other_snapshot);
 }
 
-static void check_rows(struct fixture *f, bool flat)
+static void check_rows(struct fixture *f, bool flat, unsigned threads)
 {
-	struct perch_profile *profile = new_profile(f, flat, false);
-	struct perch_profile *counted = new_profile(f, flat, true);
+	struct perch_profile *profile = new_profile(f, flat, 0);
+	struct perch_profile *counted = new_profile(f, flat, threads);
 	struct random_stack stack = { .nr = 0 };
 
 	srand(42);
@@ -116,17 +116,19 @@ static void check_rows(struct fixture *f, bool flat)
 
 static void rows_of_stacks_are_equal(void **state)
 {
-	check_rows(*state, false);
+	for (unsigned threads = 1; threads < 5; threads++)
+		check_rows(*state, false, threads);
 }
 
 static void rows_of_flat_profiles_are_equal(void **state)
 {
-	check_rows(*state, true);
+	for (unsigned threads = 1; threads < 3; threads++)
+		check_rows(*state, true, threads);
 }
 
-static void ends_with_samples_that_are_not_counted(void **state)
+static void check_end(struct fixture *f, unsigned threads)
 {
-	struct perch_profile *profile = new_profile(*state, false, true);
+	struct perch_profile *profile = new_profile(f, false, threads);
 	struct random_stack stack = { .nr = 0 };
 	int status;
 	pid_t child;
@@ -146,6 +148,12 @@ static void ends_with_samples_that_are_not_counted(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	perch_profile_free(profile);
+}
+
+static void ends_with_samples_that_are_not_counted(void **state)
+{
+	check_end(*state, 1);
+	check_end(*state, 3);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

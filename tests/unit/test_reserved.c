@@ -210,7 +210,7 @@ static void refuses_other_structs(void **state)
 
 static void refuses_options_of_profiles(void **state)
 {
-	struct perch_profile_options profile = { .reserved = { [10] = 1 } };
+	struct perch_profile_options profile = { .reserved = { [9] = 1 } };
 	struct perch_export_options export = { .reserved = { [3] = 1 } };
 	struct perch_export *new_export;
 	struct perch_profile *new_profile;

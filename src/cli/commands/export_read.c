@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/batch_thread.h"
 #include "base/no_memory.h"
 #include "export_read.h"
 #include "options.h"
@@ -63,7 +62,7 @@ int cli_export_new(struct perch_export **to, const struct cli_input *input,
 	struct perch_error err;
 
 	all.add_chain = adds_chains(input);
-	all.threads = perch__has_several_cpus();
+	all.threads = cli_input_threads(input) > 1;
 	all.selected = cli_filter_is_given(filter);
 	if (!perch_export_new(to, input->session, format, &all, &err))
 		return 0;

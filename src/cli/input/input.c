@@ -11,6 +11,7 @@
 #include <perch/jitdump.h>
 #include "input.h"
 #include "options.h"
+#include "base/batch_thread.h"
 
 /*
  * As in perf, standard input is read instead of the file perf.data if it is a pipe. This is also so
@@ -170,4 +171,18 @@ int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_h
 
 	return long_header ? perch_reader_print_long_header(reader, out)
 			   : perch_reader_print_header(reader, out);
+}
+
+unsigned cli_input_threads(const struct cli_input *input)
+{
+	enum { LARGE = 16 << 20, MOST = 4, MOST_GIVEN = 64 };
+	uint64_t done, total, most = 2;
+	unsigned cpus = perch__usable_cpus();
+
+	if (input->jobs)
+		return input->jobs < MOST_GIVEN ? (unsigned)input->jobs : MOST_GIVEN;
+	perch_reader_progress(perch_session_reader(input->session), &done, &total);
+	if (total >= LARGE)
+		most = MOST;
+	return cpus < most ? cpus : (unsigned)most;
 }

@@ -22,6 +22,7 @@ struct cli_input {
 	bool states;	 /* of --states */
 	bool any_wakers; /* a sample that was selected has one */
 	int verbose;	 /* of -v: lists the files that are unverified */
+	uint64_t jobs;	 /* of --jobs; 0: by the number of CPUs and the size of the file */
 	struct perch_session_options options;
 	struct perch_session *session;
 	/* samples in user space with a call chain, and of them those with at most one caller */
@@ -59,6 +60,9 @@ int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_h
 void cli_input_print_notes(const struct cli_input *input);
 /* True for a file of perf stat record, which has counts and no samples. */
 bool cli_input_has_counts(const struct cli_input *input);
+/* How many threads may work on the file, which is open: 1 or more. */
+unsigned cli_input_threads(const struct cli_input *input);
+
 /* ---- input_chains.c ---- */
 
 /* Declares to a profile the events whose call chains have addresses of calls, see

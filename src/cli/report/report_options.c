@@ -306,6 +306,7 @@ const struct cli_option report_row_options[] = {
 
 const struct cli_option report_options[] = {
 	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.table = cli_jobs_option, .at = AT(input)),
 	CLI_ROW(.letter = 's', .name = "sort", .argument = "COLUMNS", SETS(sort),
 		.help = "columns that group samples (comm,dso,sym)"),
 	CLI_ROW(.table = report_row_options, .short_names = "F"),

@@ -8,7 +8,6 @@
 #include "options.h"
 #include "report.h"
 #include "report_threads.h"
-#include "base/batch_thread.h"
 #include "base/kernel/dummy_event.h"
 #include "base/no_memory.h"
 
@@ -256,7 +255,8 @@ int report_read_start(struct report_reading *reading, struct report *report)
 	int rc = check_event(report);
 
 	reading->report = report;
-	options.threads = perch__has_several_cpus();
+	options.max_threads = cli_input_threads(&report->input) - 1;
+	options.threads = options.max_threads > 0;
 	reading->shows_chains = !options.flat;
 	if (options.threads && options.inlined && !options.flat && !options.branches)
 		reading->left_starts = FIRST_SAMPLES;

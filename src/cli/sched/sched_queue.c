@@ -120,7 +120,7 @@ bool sched_queue_is_useful(const struct sched_reading *reading)
 	for (size_t i = 0; i < nr; i++)
 		if (events[i].attr.sample_type & PERCH_SAMPLE_CALLCHAIN)
 			return false;
-	return reading->takes_all && perch__has_several_cpus();
+	return reading->takes_all && perch__usable_cpus() > 1;
 }
 
 /* Passes the batch, or takes it here if there is no thread. */

@@ -13,7 +13,6 @@
 #include "terminal/pager.h"
 #include "perf/perf_names.h"
 #include "script.h"
-#include "base/batch_thread.h"
 #include "base/no_memory.h"
 
 static int put_sample(struct script *script, const struct perch_record *record,
@@ -206,7 +205,8 @@ static int print_samples(struct script *script)
 	if (script->arch == PERCH_ARCH_UNKNOWN)
 		script->arch = perch_arch_here();
 	/* on a terminal, messages stay between the samples where they are without a thread */
-	threads = !script->per_event_dump && !isatty(STDOUT_FILENO) && perch__has_several_cpus();
+	threads = !script->per_event_dump && !isatty(STDOUT_FILENO) &&
+		  cli_input_threads(&script->input) > 1;
 	script->queue = script_queue_new(script, threads);
 	if (!script->queue || perch__output_open(&script->out, stdout)) {
 		return cli_no_memory(SCRIPT_COMMAND);
