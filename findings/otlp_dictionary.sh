@@ -8,9 +8,9 @@
 # resources move to the dictionary, in the fields key_strindex and string_value_strindex. The messages of
 # opentelemetry-proto-go 1.10.0 and profiles 0.3.0, which Parca 0.28 and Pyroscope (both of August 2026) read
 # with, do not have these fields, so a key is empty and has no value. Parca refuses the request with "attribute key
-# at index 0 in resource attributes is empty"; the Collector repeats no part of it, and answers perch agent with 200.
-# So perch writes keys and texts in place, which all versions read, and examples/agent sends to Pyroscope without a
-# Collector. tests/interop/otlp_format.py reads both forms.
+# at index 0 in resource attributes is empty"; the Collector drops it then, and has answered 200 before.
+# So perch writes keys and texts in place, which all versions read; examples/agent/collector.yaml has a note, and
+# tests/interop/otlp_format.py reads both forms.
 #
 # Needs go 1.26 or later and the module proxy. Exit status 0: it is as described; 1: that has changed; 77: no module
 # can be had.
