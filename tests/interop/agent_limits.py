@@ -13,19 +13,12 @@ import time
 import urllib.parse
 import urllib.request
 
-from agent_server import HZ, Agent, build_program, free_port, now, skip, wait_for_samples
+from agent_server import HZ, Agent, all_cpus, build_program, free_port, now, skip, wait_for_samples
 import cases
 from cases import check, limit
 
 MB = 1 << 20
 CONTAINER = "0123456789abcdef" * 4
-
-
-def all_cpus():
-    """Why this user cannot sample all CPUs, or ""."""
-    done = subprocess.run([os.environ.get("PERCH", "build/perch"), "agent", "--once", "100ms", "-o", "/dev/null"], capture_output=True,
-                          text=True, check=False, timeout=limit(60))
-    return done.stderr.strip().splitlines()[0] if done.returncode else ""
 
 
 class Cgroup:

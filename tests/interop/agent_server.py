@@ -106,6 +106,13 @@ def wait_for_samples(agent, nr):
         time.sleep(0.1)
 
 
+def all_cpus():
+    """Why this user cannot sample all CPUs, or ""."""
+    done = subprocess.run([PERCH, "agent", "--once", "100ms", "-o", "/dev/null"], capture_output=True,
+                          text=True, check=False, timeout=limit(60))
+    return done.stderr.strip().splitlines()[0] if done.returncode else ""
+
+
 def build_program(work):
     """Compiles the program in a directory. Returns its path, or None without a compiler."""
     os.chmod(work, 0o755)
