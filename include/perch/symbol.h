@@ -389,6 +389,48 @@ PERCH_API const struct perch_symbol *perch_symbols_caller(struct perch_symbols *
 							  uint64_t offset,
 							  const struct perch_symbol *symbol);
 
+/** For perch_symbols_frames_shown(). */
+enum perch_frames_flags {
+	PERCH_FRAMES_CALLER = 1 << 0, /**< the address is a return address: its call is meant */
+	PERCH_FRAMES_ALONE = 1 << 1,  /**< only the function, without inlined ones and lines */
+};
+
+/**
+ * Returns the functions at an address of a call chain, as a program shows them: those of
+ * perch_symbols_frames(), where there is debug information; else the function alone.
+ *
+ * @param symbols      the symbols
+ * @param dso          the DSO
+ * @param offset       the address, as an offset in the DSO
+ * @param symbol       the result of perch_symbols_find() for it
+ * @param flags        of enum perch_frames_flags
+ * @param[out] single  the function alone
+ * @param[out] frames  the functions, innermost first; they may be in *single, also after an error
+ * @return the number of frames, at least 1; or -ENOMEM, the only error, so it needs no err
+ */
+PERCH_API int perch_symbols_frames_shown(struct perch_symbols *symbols, const struct perch_dso *dso,
+					 uint64_t offset, const struct perch_symbol *symbol,
+					 unsigned flags, struct perch_symbol_frame *single,
+					 const struct perch_symbol_frame **frames);
+
+/**
+ * Returns the name of a function as a program shows it; without a function that of the DSO in
+ * brackets: "[libc.so.6]", "[kernel.kallsyms]". If the DSO has none, it is "[kernel]" for code of
+ * the kernel, else "[unknown]".
+ *
+ * @param symbols       the symbols
+ * @param dso           the DSO
+ * @param cpumode_char  as in struct perch_address
+ * @param symbol        the function; NULL: none
+ * @param buffer        space for a name that no symbol has
+ * @param size          bytes of it; a longer name is cut
+ * @return the name, cleaned: buffer, or valid until perch_symbols_free()
+ */
+PERCH_API const char *perch_symbols_name_shown(struct perch_symbols *symbols,
+					       const struct perch_dso *dso, char cpumode_char,
+					       const struct perch_symbol *symbol, char *buffer,
+					       size_t size);
+
 /** Returns true for a function that handlers of signals return to; NULL is none. What it "calls" is
  * a handler, and what is below it was interrupted. */
 PERCH_API bool perch_symbol_is_signal_return(const struct perch_symbol *symbol);

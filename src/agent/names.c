@@ -83,43 +83,15 @@ static int find_frames(struct agent_names *names, const struct agent_address *ad
 {
 	struct perch_symbols *symbols = names->symbols;
 	const struct perch_dso *dso = address->dso;
-	bool caller = address->caller;
 	int nr;
 
 	*frames = single;
 	if (names->no_functions || dso == names->unread)
 		return 1;
-	*single = (struct perch_symbol_frame){
-		.symbol = perch_symbols_find(symbols, dso, address->offset),
-	};
-	if (caller)
-		single->symbol =
-			perch_symbols_caller(symbols, dso, address->offset, single->symbol);
-	if (!perch_symbols_has_debug_info(symbols, dso))
-		return 1;
-	nr = perch_symbols_frames(symbols, dso, address->offset - (caller && address->offset),
-				  frames);
-	/* without memory for lines, the function is left */
-	if (nr > 0 && (*frames)[nr - 1].symbol == single->symbol)
-		return nr;
-	*frames = single;
-	return 1;
-}
-
-static const char *name_of(const struct agent_names *names, const struct perch_dso *dso,
-			   const struct perch_symbol *symbol, char *buffer)
-{
-	const char *name;
-
-	if (symbol)
-		return perch_symbols_name(names->symbols, symbol);
-	if (!perch_dso_is(dso, PERCH_DSO_IS_MAPPED))
-		return "[unknown]";
-	name = perch_symbols_dso_name(names->symbols, dso);
-	if (!*name)
-		return "[unknown]";
-	snprintf(buffer, NAME_BYTES, *name == '[' ? "%s" : "[%s]", name);
-	return buffer;
+	nr = perch_symbols_frames_shown(symbols, dso, address->offset,
+					perch_symbols_find(symbols, dso, address->offset),
+					address->caller ? PERCH_FRAMES_CALLER : 0, single, frames);
+	return nr < 0 ? 1 : nr; /* without memory for lines, the function is left */
 }
 
 static bool add_function(struct agent_names *names, const char *name,
@@ -150,8 +122,10 @@ static bool add_address(struct agent_names *names, struct address *to)
 
 	to->first = (uint32_t)names->nr_functions;
 	for (int i = 0; i < nr && i < MOST_LINES; i++) {
-		const char *name = dso ? name_of(names, dso, frames[i].symbol, buffer)
-				       : "[truncated]";
+		const char *name =
+			dso ? perch_symbols_name_shown(names->symbols, dso, to->address->mode,
+						       frames[i].symbol, buffer, sizeof(buffer))
+			    : "[truncated]";
 
 		if (!add_function(names, name, &frames[i]))
 			return false;

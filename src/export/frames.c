@@ -10,43 +10,20 @@ int perch__export_frames(struct perch_export *export, uint32_t number, bool is_c
 {
 	static _Thread_local struct perch_symbol_frame single;
 	const struct perch_address *address = perch_session_address(export->session, number);
-	struct perch_symbols *symbols = perch_session_symbols(export->session);
-	int nr = 1;
 
-	single = (struct perch_symbol_frame){ .symbol = address->symbol };
-	if (is_caller)
-		single.symbol = perch_symbols_caller(symbols, address->dso, address->offset,
-						     address->symbol);
-	*frames = &single;
-	if (export->options.no_inline || !perch_symbols_has_debug_info(symbols, address->dso))
-		return 1;
-	nr = perch_symbols_frames(symbols, address->dso,
-				  address->offset - (is_caller && address->offset), frames);
-	/* the byte before the start of a function that handlers of signals return to */
-	if (nr < 0 || (*frames)[nr - 1].symbol == single.symbol)
-		return nr;
-	*frames = &single;
-	return 1;
-}
-
-void perch__export_unnamed(const char *dso, char *buffer)
-{
-	if (!dso[0])
-		dso = "[unknown]";
-	snprintf(buffer, PERCH__EXPORT_NAME, dso[0] == '[' ? "%s" : "[%s]", dso);
+	return perch_symbols_frames_shown(perch_session_symbols(export->session), address->dso,
+					  address->offset, address->symbol,
+					  (is_caller ? PERCH_FRAMES_CALLER : 0) |
+						  (export->options.no_inline ? PERCH_FRAMES_ALONE
+									     : 0),
+					  &single, frames);
 }
 
 const char *perch__export_name(struct perch_export *export, const struct perch_address *address,
 			       const struct perch_symbol *symbol, char *buffer)
 {
-	struct perch_symbols *symbols = perch_session_symbols(export->session);
-
-	if (symbol)
-		return perch_symbols_name(symbols, symbol);
-	if (!perch_dso_is(address->dso, PERCH_DSO_IS_MAPPED))
-		return "[unknown]";
-	perch__export_unnamed(perch_symbols_dso_name(symbols, address->dso), buffer);
-	return buffer;
+	return perch_symbols_name_shown(perch_session_symbols(export->session), address->dso,
+					address->cpumode_char, symbol, buffer, PERCH__EXPORT_NAME);
 }
 
 /* ---- lists ---- */

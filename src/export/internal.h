@@ -302,17 +302,10 @@ void perch__markers_clear(struct markers *markers);
 int perch__export_frames(struct perch_export *export, uint32_t number, bool is_caller,
 			 const struct perch_symbol_frame **frames);
 
-/*
- * Returns the name of a function; without a function the name of the DSO in brackets, or
- * "[unknown]". buffer has PERCH__EXPORT_NAME bytes. The name is cleaned.
- */
+/* As perch_symbols_name_shown(); buffer has PERCH__EXPORT_NAME bytes. */
 #define PERCH__EXPORT_NAME 4096
 const char *perch__export_name(struct perch_export *export, const struct perch_address *address,
 			       const struct perch_symbol *symbol, char *buffer);
-
-/* The name of code of a DSO without a function: that of the DSO in brackets, which some have, or
- * "[unknown]" if it is empty. buffer as above. */
-void perch__export_unnamed(const char *dso, char *buffer);
 
 /* The identity of a function, or of the code of a DSO that no function covers. */
 static inline uint64_t perch__export_function_key(const struct perch_address *address,

@@ -128,3 +128,40 @@ const struct perch_symbol *perch_symbols_caller(struct perch_symbols *symbols,
 	/* JIT compilers name data before a function, too */
 	return perch_dso_is(dso, PERCH_DSO_IS_GENERATED) ? symbol : before;
 }
+
+int perch_symbols_frames_shown(struct perch_symbols *symbols, const struct perch_dso *dso,
+			       uint64_t offset, const struct perch_symbol *symbol, unsigned flags,
+			       struct perch_symbol_frame *single,
+			       const struct perch_symbol_frame **frames)
+{
+	bool caller = flags & PERCH_FRAMES_CALLER;
+	int nr;
+
+	if (caller)
+		symbol = perch_symbols_caller(symbols, dso, offset, symbol);
+	*single = (struct perch_symbol_frame){ .symbol = symbol };
+	*frames = single;
+	if (flags & PERCH_FRAMES_ALONE || !perch_symbols_has_debug_info(symbols, dso))
+		return 1;
+	nr = perch_symbols_frames(symbols, dso, offset - (caller && offset), frames);
+	/* the byte before the start of a function that handlers of signals return to */
+	if (nr > 0 && (*frames)[nr - 1].symbol == symbol)
+		return nr;
+	*frames = single;
+	return nr < 0 ? nr : 1;
+}
+
+const char *perch_symbols_name_shown(struct perch_symbols *symbols, const struct perch_dso *dso,
+				     char cpumode_char, const struct perch_symbol *symbol,
+				     char *buffer, size_t size)
+{
+	const char *name;
+
+	if (symbol)
+		return perch_symbols_name(symbols, symbol);
+	name = perch_symbols_dso_name(symbols, dso);
+	if (!*name || !strcmp(name, "[unknown]"))
+		name = cpumode_char == 'k' ? "[kernel]" : "[unknown]";
+	snprintf(buffer, size, *name == '[' ? "%s" : "[%s]", name);
+	return buffer;
+}

@@ -79,13 +79,31 @@ static void padding_calls_nothing(void **state)
 static void names_kernels(void **state)
 {
 	struct perch_dso kernel = dso_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_dso unknown = dso_at("", PERCH_DSO_UNKNOWN);
 	struct perch_symbols *symbols = with_list(list);
+	char name[32];
 
 	(void)state;
 	assert_string_equal(perch_symbols_dso_name(symbols, &kernel), "[kernel.kallsyms]");
+	assert_string_equal(
+		perch_symbols_name_shown(symbols, &kernel, 'k', NULL, name, sizeof(name)),
+		"[kernel.kallsyms]");
 	perch_symbols_free(symbols);
 	symbols = with_list("");
 	assert_string_equal(perch_symbols_dso_name(symbols, &kernel), "[unknown]");
+	/* what runs in the kernel is known to do so without its map */
+	kernel.index = 1;
+	for (size_t i = 0; i < 2; i++) {
+		const struct perch_dso *dso = i ? &kernel : &unknown;
+
+		assert_string_equal(
+			perch_symbols_name_shown(symbols, dso, 'k', NULL, name, sizeof(name)),
+			"[kernel]");
+		assert_string_equal(
+			perch_symbols_name_shown(symbols, dso, '.', NULL, name, sizeof(name)),
+			"[unknown]");
+	}
+	kernel.index = 0;
 	perch_symbols_free(symbols);
 	kernel.length = 0x1000;
 	symbols = with_list("");
