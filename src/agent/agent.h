@@ -32,6 +32,7 @@ struct agent_options {
 	const char *listen;  /* ADDRESS:PORT; NULL: no server */
 	const char *token;   /* that requests must have; NULL: none */
 	bool counters;	     /* of CPUs and cgroups, in the metrics */
+	bool cgroup_events;  /* events of the busiest cgroups are counted, too */
 	const char *once;    /* file that one profile is written to; NULL: it goes on */
 	uint64_t once_ns;    /* the time of that profile */
 	/* Writes that file from another. Returns 0, or a negative errno, which was printed. */

@@ -2,12 +2,14 @@
 /* Waits for records, requests, children and signals. */
 #define _GNU_SOURCE /* O_CLOEXEC of signalfd */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include <perch/machine.h>
 
 #include "base/no_memory.h"
 #include "memory.h"
@@ -76,6 +78,15 @@ static void renew_if_grown(struct agent *agent)
 		renew(agent);
 }
 
+static void count_cgroups(struct agent *agent)
+{
+	const char *paths[AGENT_MOST_CGROUPS];
+	size_t nr = agent_cgroups_paths(agent->cgroups, paths);
+
+	if (agent->cgroup_counters)
+		agent_cgroup_counters_choose(agent->cgroup_counters, paths, nr);
+}
+
 static void tick(struct agent *agent)
 {
 	struct perch_error err;
@@ -91,6 +102,7 @@ static void tick(struct agent *agent)
 	if (agent->cgroups && agent_now() - agent->chosen > CHOICE_NS) {
 		agent->chosen = agent_now();
 		agent_cgroups_choose(agent->cgroups, agent->chosen);
+		count_cgroups(agent);
 	}
 	if (agent_source_ended(agent->source))
 		end_or_wait(agent);
@@ -241,10 +253,16 @@ static int wait_and_work(struct agent *agent, int signals, struct perch_error *e
 static void open_counters(struct agent *agent)
 {
 	const struct agent_source_options *source = &agent->options->source;
+	char mount[PATH_MAX];
 
-	agent->cgroups = agent->source_options.cgroups = agent_cgroups_new();
+	if (perch_machine_cgroups(source->machine, mount, sizeof(mount), NULL) < 0)
+		mount[0] = '\0';
+	agent->cgroups = agent->source_options.cgroups = agent_cgroups_new(mount[0] ? mount : NULL);
 	if (!source->inherit)
 		agent->counters = agent_cpu_counters_open(source->targets, source->machine);
+	if (agent->counters && mount[0] && agent->options->cgroup_events)
+		agent->cgroup_counters =
+			agent_cgroup_counters_new(agent->counters, source->machine);
 }
 
 static int open_and_run(struct agent *agent, struct perch_error *err)
@@ -279,6 +297,7 @@ static int open_and_run(struct agent *agent, struct perch_error *err)
 	agent_http_close(agent);
 	agent_source_close(agent->source);
 	agent_window_free(agent->window);
+	agent_cgroup_counters_free(agent->cgroup_counters);
 	agent_cpu_counters_close(agent->counters);
 	agent_cgroups_free(agent->cgroups);
 	close(signals);

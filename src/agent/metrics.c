@@ -136,9 +136,12 @@ char *agent_metrics(const struct agent *agent, bool open_metrics, size_t *size)
 	agent_send_put(agent, &metrics);
 	if (agent->cgroups)
 		agent_cgroups_put(agent->cgroups, agent_source_is_clock(agent->source),
-				  agent->options->source.off_cpu, &metrics);
+				  agent->options->source.off_cpu, !agent->cgroup_counters,
+				  &metrics);
 	if (agent->counters)
 		agent_cpu_counters_put(agent->counters, &metrics);
+	if (agent->cgroup_counters)
+		agent_cgroup_counters_put(agent->cgroup_counters, &metrics);
 	agent_metric_gauge(&metrics, "perch_omitted_series",
 			   "Values that are left out here, because there are too many.");
 	agent_metric_value(&metrics, NULL, NULL, (double)metrics.dropped);

@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "base/kernel/off_cpu_event.h"
 #include "base/no_memory.h"
+#include "labels/labels.h"
 #include "live_session.h"
 
 #define FIRST_OF_FILES	   64		/* record types that the kernel does not write */
@@ -46,8 +47,9 @@ struct agent_source {
 	struct waiting *waiting;
 	size_t nr_waiting, waiting_capacity;
 	uint64_t samples[AGENT_MOST_EVENTS];
-	size_t off_cpu_event; /* index; SIZE_MAX: it is not recorded */
-	uint64_t sample_ns;   /* CPU time of a sample of the first event; 0: it is no clock */
+	size_t off_cpu_event;		       /* index; SIZE_MAX: it is not recorded */
+	struct agent_process_cgroups *cgroups; /* NULL: events know all */
+	uint64_t sample_ns; /* CPU time of a sample of the first event; 0: it is no clock */
 	struct agent_source_stats
 		stats; /* of recordings that have ended, and what is counted here */
 	struct agent_address chain[PERCH_MAX_CALL_CHAIN];
@@ -105,6 +107,19 @@ static size_t resolve_chain(struct agent_source *source, struct perch_thread *th
 	return nr;
 }
 
+/* In a hierarchy of version 1 that events do not know, a process may be in a container though it is
+ * in the root of that which they know. */
+static const char *find_cgroup(struct agent_source *source, const struct perch_sample *sample)
+{
+	struct perch_processes *processes = perch_session_processes(source->now.session);
+	const char *path = perch_processes_cgroup_name(processes, sample->cgroup), *other;
+
+	if (!source->cgroups || (path && strcmp(path, "/")))
+		return path;
+	other = agent_process_cgroups_find(source->cgroups, (pid_t)sample->pid, sample->time);
+	return other ? other : path;
+}
+
 static void count_cgroup(const struct agent_source *source, const struct agent_sample *sample)
 {
 	const struct agent_source_options *options = source->options;
@@ -134,7 +149,7 @@ static int add_sample(struct agent_source *source, const struct perch_record *re
 		return PERCH__NO_MEMORY(err, "for a thread");
 	sample.chain = source->chain;
 	sample.nr = resolve_chain(source, thread, record);
-	sample.labels.cgroup = perch_processes_cgroup_name(processes, from->cgroup);
+	sample.labels.cgroup = find_cgroup(source, from);
 	sample.labels.comm = perch_thread_comm(thread);
 	if (source->options->threads) {
 		sample.labels.pid = from->pid;
@@ -157,6 +172,9 @@ static int take_record(struct agent_source *source, const struct perch_record *r
 	while ((rc = perch_session_next(source->now.session, &next, err)) > 0) {
 		if (next.type == PERCH_RECORD_SAMPLE)
 			rc = add_sample(source, &next, err);
+		else if (next.type == PERCH_RECORD_FORK && source->cgroups)
+			agent_process_cgroups_forked(source->cgroups, (pid_t)next.task.pid,
+						     (pid_t)next.task.ppid);
 		if (rc < 0)
 			return rc;
 	}
@@ -351,6 +369,9 @@ int agent_source_open(struct agent_source **source, const struct agent_source_op
 	(*source)->options = options;
 	(*source)->window = window;
 	rc = open_epoch(*source, err);
+	if (!rc && (agent_has_cgroups_v1("/proc/self/mounts") ||
+		    agent_source_lacks(*source, PERCH_RECORDER_CGROUPS)))
+		(*source)->cgroups = agent_process_cgroups_new();
 	if (!rc)
 		return 0;
 	agent_source_close(*source);
@@ -364,6 +385,7 @@ void agent_source_close(struct agent_source *source)
 		return;
 	close_epoch(&source->now);
 	close_epoch(&source->before);
+	agent_process_cgroups_free(source->cgroups);
 	free(source->bytes);
 	free(source->waiting);
 	free(source);

@@ -5,7 +5,7 @@
 
 #include <perch/recorder.h>
 
-#include "counters.h"
+#include "counters/counters.h"
 #include "window/window.h"
 
 #define AGENT_MOST_EVENTS 16 /* of a source */

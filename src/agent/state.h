@@ -22,10 +22,11 @@ struct agent {
 	struct agent_send *send;			      /* NULL: nothing is sent */
 	uint8_t profile_id[AGENT_NR_KINDS][AGENT_PROFILE_ID]; /* of the last profile that is sent */
 	struct agent_source_options source_options;
-	struct agent_cpu_counters *counters; /* NULL: none */
-	struct agent_cgroups *cgroups;	     /* NULL: none */
-	uint64_t chosen;		     /* ns: when its rows were */
-	struct agent_job *jobs;		     /* running ones */
+	struct agent_cpu_counters *counters;	       /* NULL: none */
+	struct agent_cgroup_counters *cgroup_counters; /* NULL: none */
+	struct agent_cgroups *cgroups;		       /* NULL: none */
+	uint64_t chosen;			       /* ns: when its rows were */
+	struct agent_job *jobs;			       /* running ones */
 	unsigned nr_jobs;
 	uint64_t started;		   /* ns */
 	uint64_t profiles[AGENT_NR_KINDS]; /* that were made */

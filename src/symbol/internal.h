@@ -13,7 +13,7 @@
  * files below its own:
  *
  *	variables.c			variables of functions (perch/variables.h)
- *	caller.c			the function of a return address, and what is shown of an address
+ *	caller.c			the function of a return address, frames for display
  *	code.c				the code of a DSO
  *	frames.c			the functions at an offset
  *	names/dso_name.c		displayed names of DSOs

@@ -5,6 +5,7 @@ a cgroup that has no more, and little CPU time; samples have the cgroup of their
 and VictoriaMetrics scrape it."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -103,21 +104,42 @@ def check_memory():
         group.remove()
 
 
-def check_labels(program, work):
+def check_counters(agent, group):
+    """Events of the cgroup, and of all others: together those of the CPUs."""
+    name = f"/docker-{CONTAINER}.scope"
+    end = now() + limit(40)
+    while now() < end:
+        text = agent.get("/metrics")[1].decode()
+        values = dict(re.findall(r'^perch_cgroup_context_switches_total{cgroup="(.*)"} (\d+)$', text, re.M))
+        if name in values:
+            all_cpus = sum(map(int, re.findall(r'^perch_context_switches_total{cpu="\d+"} (\d+)$', text, re.M)))
+            sums = sum(map(int, values.values()))
+            check(int(values[name]) > 0, "switches of the cgroup are counted", values)
+            # it is read before, and another one may be below another one
+            check(len(values) > 2 or all_cpus <= sums <= 1.5 * all_cpus, "with those of other cgroups they are those of the CPUs",
+                  [str(values), str(all_cpus)])
+            check('perch_cgroup_running_ratio{counter="context-switches"} 1' in text, "with the part of the time")
+            return
+        time.sleep(0.5)
+    skip("events of a cgroup are counted", "no event of a cgroup can be opened in " + group.path)
+
+
+def check_labels(program, work, group, counters):
     """The cgroup of a sample, of a process that starts later and of its short children."""
-    group = Cgroup(f"docker-{CONTAINER}.scope")
     if not group.path:
-        skip("samples have their cgroup", "this user cannot make a cgroup")
+        skip("samples have their cgroup", "this user cannot make a cgroup" if counters else "no hierarchy of version 1")
         return
     name = f"busy-{os.getpid()}"   # other programs have functions of that name, too
     shutil.copy(program, os.path.join(work, name))
     program = os.path.join(work, name)
-    agent = Agent()
+    agent = Agent(*(["--cgroup-events"] if counters else []))
     try:
         busy = subprocess.Popen(["sh", "-c", f"while :; do timeout 0.2 {program}; done"], preexec_fn=group.enter)
         try:
             wait_for_samples(agent, agent.metric("perch_samples_total") + 30)
             profile = agent.profile("seconds=3")
+            if counters:
+                check_counters(agent, group)
         finally:
             busy.kill()
             busy.wait()
@@ -196,7 +218,12 @@ def main():
             skip("perch agent of all CPUs", "no compiler")
             return
         check_memory()
-        check_labels(program, work)
+        check_labels(program, work, Cgroup(f"docker-{CONTAINER}.scope"), counters=True)
+        group = Cgroup(f"docker-{CONTAINER}.scope", "devices")
+        if group.path and group.second:
+            group.remove()
+            group.path = None
+        check_labels(program, work, group, counters=False)
         for name in SCRAPERS:
             check_scraper(program, work, name)
 

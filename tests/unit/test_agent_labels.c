@@ -310,34 +310,62 @@ static pid_t start_service(const char *variable, int *hold)
 
 static void labels_process(void **state)
 {
-	static const char *const text[] = { "cluster=prod", NULL };
-	static const char *const named[] = { "service.name=rule", NULL };
-	struct agent_label_rules *rules = make_rules(text), *other = make_rules(named);
-	struct agent_labels labels;
+	struct agent_process_cgroups *cgroups = agent_process_cgroups_new();
+	char path[PATH_MAX], own[PATH_MAX];
 	int hold, hold_other, status;
 	pid_t pid = start_service("OTEL_SERVICE_NAME=shop", &hold);
 	pid_t second = start_service("OTEL_SERVICE_NAME=other", &hold_other);
 
 	(void)state;
 	check_cgroup(pid, second);
-	assert_int_equal(agent_labels_of_process(rules, pid, true, &labels), 0);
-	assert_label(&labels, "cluster", "prod");
-	assert_label(&labels, "service.name", "shop");
-	assert_int_equal(agent_labels_of_process(rules, pid, false, &labels), 0);
-	if (agent_label(&labels, "service.name"))
-		assert_string_not_equal(agent_label(&labels, "service.name"), "shop");
-	assert_int_equal(agent_labels_of_process(other, pid, true, &labels), 0);
-	assert_label(&labels, "service.name", "rule");
+	assert_true(agent_process_cgroup(getpid(), own));
+	assert_non_null(cgroups);
+	assert_string_equal(agent_process_cgroups_find(cgroups, pid, 1), own);
 	close(hold);
 	close(hold_other);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(waitpid(second, &status, 0), second);
-	/* it is gone */
-	assert_true(agent_labels_of_process(rules, pid, true, &labels) < 0);
-	assert_label(&labels, "cluster", "prod");
-	assert_int_equal(labels.nr, 1);
-	agent_label_rules_free(rules);
-	agent_label_rules_free(other);
+	/* it is gone, and is known for ten seconds */
+	assert_false(agent_process_cgroup(pid, path));
+	assert_string_equal(agent_process_cgroups_find(cgroups, pid, 2), own);
+	assert_null(agent_process_cgroups_find(cgroups, pid, 20000000000));
+	assert_null(agent_process_cgroups_find(cgroups, 0, 1));
+	/* a child that ended before has the cgroup of its parent, and so has its child */
+	agent_process_cgroups_forked(cgroups, pid, getpid());
+	agent_process_cgroups_forked(cgroups, second, pid);
+	assert_string_equal(agent_process_cgroups_find(cgroups, second, 3), own);
+	agent_process_cgroups_free(cgroups);
+}
+
+/* Hierarchies of version 1 beside that of version 2, or none. */
+static void finds_version_1(void **state)
+{
+	static const struct {
+		const char *text;
+		bool found;
+	} cases[] = {
+		{ "cgroup2 /sys/fs/cgroup cgroup2 rw,nsdelegate 0 0\n", false },
+		{ "tmpfs /sys/fs/cgroup tmpfs rw 0 0\n"
+		  "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
+		  "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n",
+		  true },
+		{ "cgroup /sys/fs/cgroup/systemd cgroup rw,name=systemd 0 0\n", true },
+		{ "", false },
+	};
+	char path[] = "/tmp/perch-mounts-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, cases[i].text, strlen(cases[i].text), 0),
+				 strlen(cases[i].text));
+		assert_int_equal(agent_has_cgroups_v1(path), cases[i].found);
+	}
+	close(fd);
+	unlink(path);
+	assert_false(agent_has_cgroups_v1(path));
 }
 
 int main(void)
@@ -346,7 +374,7 @@ int main(void)
 		cmocka_unit_test(labels_paths),	       cmocka_unit_test(applies_rules),
 		cmocka_unit_test(refuses_rules),       cmocka_unit_test(limits_labels),
 		cmocka_unit_test(chooses_cgroup_line), cmocka_unit_test(finds_variable),
-		cmocka_unit_test(labels_process),
+		cmocka_unit_test(labels_process),      cmocka_unit_test(finds_version_1),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

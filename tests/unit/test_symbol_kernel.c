@@ -85,9 +85,9 @@ static void names_kernels(void **state)
 
 	(void)state;
 	assert_string_equal(perch_symbols_dso_name(symbols, &kernel), "[kernel.kallsyms]");
-	assert_string_equal(
-		perch_symbols_name_shown(symbols, &kernel, 'k', NULL, name, sizeof(name)),
-		"[kernel.kallsyms]");
+	assert_string_equal(perch_symbols_name_shown(symbols, &kernel, 'k', NULL, name,
+						     sizeof(name)),
+			    "[kernel.kallsyms]");
 	perch_symbols_free(symbols);
 	symbols = with_list("");
 	assert_string_equal(perch_symbols_dso_name(symbols, &kernel), "[unknown]");
@@ -96,12 +96,12 @@ static void names_kernels(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		const struct perch_dso *dso = i ? &kernel : &unknown;
 
-		assert_string_equal(
-			perch_symbols_name_shown(symbols, dso, 'k', NULL, name, sizeof(name)),
-			"[kernel]");
-		assert_string_equal(
-			perch_symbols_name_shown(symbols, dso, '.', NULL, name, sizeof(name)),
-			"[unknown]");
+		assert_string_equal(perch_symbols_name_shown(symbols, dso, 'k', NULL, name,
+							     sizeof(name)),
+				    "[kernel]");
+		assert_string_equal(perch_symbols_name_shown(symbols, dso, '.', NULL, name,
+							     sizeof(name)),
+				    "[unknown]");
 	}
 	kernel.index = 0;
 	perch_symbols_free(symbols);

@@ -101,13 +101,24 @@ bool agent_environment_value(const char *bytes, size_t size, const char *name, c
  * if two have different ones; only the first 64 processes are read, and none of the root.
  */
 bool agent_cgroup_service(const char *mount, const char *path, char *value);
-/*
- * The same as agent_labels_find(), for a running process. environment: OTEL_SERVICE_NAME of its
- * environment is its service.name, if no rule has one. Returns 0, or a negative errno if the cgroup
- * cannot be read; there are the labels of rules without a path then.
- */
-int agent_labels_of_process(const struct agent_label_rules *rules, pid_t pid, bool environment,
-			    struct agent_labels *labels);
+/* Reads that path of a running process. Returns false if there is none. */
+bool agent_process_cgroup(pid_t pid, char *path);
+
+/* ---- process_cgroups.c ---- */
+
+/* Paths of processes, each read once in ten seconds. */
+struct agent_process_cgroups;
+
+/* True if hierarchies of version 1 are mounted, by a file as /proc/self/mounts: a process has other
+ * cgroups there than the one that events know. */
+bool agent_has_cgroups_v1(const char *mounts);
+struct agent_process_cgroups *agent_process_cgroups_new(void);
+void agent_process_cgroups_free(struct agent_process_cgroups *cgroups);
+/* A process has begun: if it ends before its cgroup is read, that of its parent counts. */
+void agent_process_cgroups_forked(struct agent_process_cgroups *cgroups, pid_t pid, pid_t parent);
+/* now: ns. Returns the path, until the next call; NULL: unknown, or the process has ended. */
+const char *agent_process_cgroups_find(struct agent_process_cgroups *cgroups, pid_t pid,
+				       uint64_t now);
 
 /* ---- service_reader.c ---- */
 

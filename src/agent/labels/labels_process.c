@@ -124,15 +124,6 @@ static bool service_of(pid_t pid, char *bytes, char *value)
 	return got > 0 && agent_environment_value(bytes, (size_t)got, SERVICE_VARIABLE, value);
 }
 
-static void add_environment(pid_t pid, struct agent_labels *labels)
-{
-	char value[AGENT_LABEL_MAX + 1], *bytes = malloc(ENVIRONMENT_MAX);
-
-	if (bytes && service_of(pid, bytes, value))
-		agent_labels_set(labels, AGENT_SERVICE_NAME, value);
-	free(bytes);
-}
-
 /* Reads the processes of a cgroup, a number in each line. Returns how many values they have, 2 for
  * more; value is one of them. */
 static unsigned count_services(const char *path, char *bytes, char *value)
@@ -173,18 +164,12 @@ bool agent_cgroup_service(const char *mount, const char *path, char *value)
 	return found;
 }
 
-int agent_labels_of_process(const struct agent_label_rules *rules, pid_t pid, bool environment,
-			    struct agent_labels *labels)
+bool agent_process_cgroup(pid_t pid, char *path)
 {
-	char *text = malloc(CGROUP_FILE_MAX), path[PATH_MAX] = "";
-	ssize_t got = text ? read_file(pid, "cgroup", text, CGROUP_FILE_MAX) : -ENOMEM;
+	char *text = malloc(CGROUP_FILE_MAX);
+	bool found = text && read_file(pid, "cgroup", text, CGROUP_FILE_MAX) >= 0 &&
+		     agent_cgroup_path(text, path);
 
-	*labels = (struct agent_labels){ .nr = 0 };
-	if (got >= 0 && agent_cgroup_path(text, path))
-		agent_labels_add_path(labels, path);
 	free(text);
-	if (environment)
-		add_environment(pid, labels);
-	agent_label_rules_apply(rules, path, labels);
-	return got < 0 ? (int)got : 0;
+	return found;
 }

@@ -53,6 +53,8 @@ static const struct cli_option options[] = {
 		.help = "requests must have the secret in FILE"),
 	CLI_ROW(.name = "no-counters", .inverted = true, SETS(options.counters),
 		.help = "metrics without counts of CPUs and cgroups"),
+	CLI_ROW(.name = "cgroup-events", SETS(options.cgroup_events),
+		.help = "metrics with events of the 50 busiest cgroups"),
 	CLI_ROW(.name = "history", .argument = "TIME", .at = AT(history_ns),
 		.set = agent_set_duration, .help = "how long samples are kept (300s)"),
 	CLI_ROW(.name = "memory", .argument = "MB", SETS(memory),

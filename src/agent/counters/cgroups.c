@@ -13,7 +13,7 @@
 #include "base/hash_table.h"
 #include "counters.h"
 
-#define MOST_ROWS	50
+#define MOST_ROWS	AGENT_MOST_CGROUPS
 #define MOST_CANDIDATES 512
 #define IDLE_NS		300000000000ull /* without samples, until a row is given up */
 #define LEAST_SAMPLES	10		/* of a cgroup that takes the row of another one */
@@ -40,17 +40,20 @@ struct candidate {
 struct agent_cgroups {
 	uint64_t seed;
 	struct row row[MOST_ROWS];
-	struct sums rest;
+	struct sums rest, unknown; /* unknown: of samples without a cgroup */
+	char *mount;
 	struct candidate candidate[MOST_CANDIDATES];
 	size_t nr_candidates;
 };
 
-struct agent_cgroups *agent_cgroups_new(void)
+struct agent_cgroups *agent_cgroups_new(const char *mount)
 {
 	struct agent_cgroups *cgroups = calloc(1, sizeof(*cgroups));
 
-	if (cgroups)
-		cgroups->seed = perch__hash_seed(cgroups);
+	if (!cgroups)
+		return NULL;
+	cgroups->seed = perch__hash_seed(cgroups);
+	cgroups->mount = mount ? strdup(mount) : NULL;
 	return cgroups;
 }
 
@@ -62,6 +65,7 @@ void agent_cgroups_free(struct agent_cgroups *cgroups)
 		free(cgroups->row[i].path);
 	for (size_t i = 0; i < cgroups->nr_candidates; i++)
 		free(cgroups->candidate[i].path);
+	free(cgroups->mount);
 	free(cgroups);
 }
 
@@ -105,7 +109,7 @@ void agent_cgroups_add(struct agent_cgroups *cgroups, const char *path, bool off
 {
 	uint64_t hash = path ? perch__hash_text(cgroups->seed, path) : 0;
 	struct row *row = path ? find_row(cgroups, path, hash) : NULL;
-	struct sums *sums = row ? &row->sums : &cgroups->rest;
+	struct sums *sums = row ? &row->sums : path ? &cgroups->rest : &cgroups->unknown;
 
 	if (row)
 		row->samples++;
@@ -186,34 +190,60 @@ void agent_cgroups_choose(struct agent_cgroups *cgroups, uint64_t now)
 	cgroups->nr_candidates = 0;
 }
 
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *first = *(const struct row *const *)a,
+			 *second = *(const struct row *const *)b;
+
+	return (first->usual < second->usual) - (first->usual > second->usual);
+}
+
+size_t agent_cgroups_paths(struct agent_cgroups *cgroups, const char *paths[AGENT_MOST_CGROUPS])
+{
+	const struct row *rows[MOST_ROWS];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < MOST_ROWS; i++)
+		if (cgroups->row[i].path)
+			rows[nr++] = &cgroups->row[i];
+	qsort(rows, nr, sizeof(*rows), compare_rows);
+	for (size_t i = 0; i < nr; i++)
+		paths[i] = rows[i]->path;
+	return nr;
+}
+
 /* ---- metrics ---- */
+
+static void put_sum(const struct sums *sums, const char *cgroup, size_t member, double unit,
+		    struct agent_metrics *metrics)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)sums + member, sizeof(value));
+	agent_metric_value(metrics, "cgroup", cgroup, (double)value / unit);
+}
 
 static void put_sums(struct agent_cgroups *cgroups, struct agent_metrics *metrics, size_t member,
 		     double unit)
 {
-	for (size_t i = 0; i <= MOST_ROWS; i++) {
-		const struct row *row = i < MOST_ROWS ? &cgroups->row[i] : NULL;
-		const struct sums sums = row ? row->sums : cgroups->rest;
-		uint64_t value;
-
-		if (row && !row->path)
-			continue;
-		memcpy(&value, (const char *)&sums + member, sizeof(value));
-		agent_metric_value(metrics, "cgroup", row ? row->path : "other",
-				   (double)value / unit);
-	}
+	for (size_t i = 0; i < MOST_ROWS; i++)
+		if (cgroups->row[i].path)
+			put_sum(&cgroups->row[i].sums, cgroups->row[i].path, member, unit, metrics);
+	put_sum(&cgroups->rest, "other", member, unit, metrics);
+	put_sum(&cgroups->unknown, "unknown", member, unit, metrics);
 }
 
 /* Reads "NAME NUMBER" of a file of a cgroup, or NAME=NUMBER. Returns false if it has none. */
-static bool read_number(const char *cgroup, const char *file, const char *name, double *number)
+static bool read_number(const char *mount, const char *cgroup, const char *file, const char *name,
+			double *number)
 {
-	char path[4200], line[256];
+	char path[2 * PATH_MAX], line[256];
 	size_t length = strlen(name);
 	bool found = false;
 	FILE *in;
 
 	/* the path is from the kernel, below the mount point of the hierarchy */
-	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/%s", cgroup, file);
+	snprintf(path, sizeof(path), "%s%s/%s", mount, cgroup, file);
 	in = strstr(cgroup, "..") ? NULL : fopen(path, "re");
 	while (in && !found && fgets(line, sizeof(line), in)) {
 		const char *at = strstr(line, name);
@@ -226,7 +256,8 @@ static bool read_number(const char *cgroup, const char *file, const char *name, 
 	return found;
 }
 
-static void put_kernel_counts(struct agent_cgroups *cgroups, struct agent_metrics *metrics)
+static void put_kernel_counts(struct agent_cgroups *cgroups, bool faults,
+			      struct agent_metrics *metrics)
 {
 	static const struct {
 		const char *file, *name, *metric, *help;
@@ -236,25 +267,33 @@ static void put_kernel_counts(struct agent_cgroups *cgroups, struct agent_metric
 		  "CPU time of a cgroup, as the kernel counts it.", 1e6 },
 		{ "cpu.stat", "throttled_usec", "perch_cgroup_throttled_seconds",
 		  "Time that a cgroup was throttled by cpu.max.", 1e6 },
-		{ "cpu.pressure", "total", "perch_cgroup_run_queue_delay_seconds",
-		  "Time in which at least one thread of a cgroup waited for a CPU.", 1e6 },
 		{ "memory.stat", "pgfault", "perch_cgroup_page_faults", "Page faults of a cgroup.",
 		  1 },
+		{ "cpu.pressure", "total", "perch_cgroup_run_queue_delay_seconds",
+		  "Time in which at least one thread of a cgroup waited for a CPU.", 1e6 },
 	};
 	double number;
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		agent_metric_counter(metrics, numbers[i].metric, numbers[i].help);
-		for (size_t j = 0; j < MOST_ROWS; j++)
-			if (cgroups->row[j].path &&
-			    read_number(cgroups->row[j].path, numbers[i].file, numbers[i].name,
-					&number))
-				agent_metric_value(metrics, "cgroup", cgroups->row[j].path,
-						   number / numbers[i].unit);
+	for (size_t i = 0; cgroups->mount && i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		bool has_values = false;
+
+		if (!faults && !strcmp(numbers[i].file, "memory.stat"))
+			continue;
+		for (size_t j = 0; j < MOST_ROWS; j++) {
+			const char *path = cgroups->row[j].path;
+
+			if (!path || !read_number(cgroups->mount, path, numbers[i].file,
+						  numbers[i].name, &number))
+				continue;
+			if (!has_values)
+				agent_metric_counter(metrics, numbers[i].metric, numbers[i].help);
+			has_values = true;
+			agent_metric_value(metrics, "cgroup", path, number / numbers[i].unit);
+		}
 	}
 }
 
-void agent_cgroups_put(struct agent_cgroups *cgroups, bool cpu, bool off_cpu,
+void agent_cgroups_put(struct agent_cgroups *cgroups, bool cpu, bool off_cpu, bool faults,
 		       struct agent_metrics *metrics)
 {
 	agent_metric_counter(metrics, "perch_cgroup_samples", "Samples of a cgroup.");
@@ -269,5 +308,5 @@ void agent_cgroups_put(struct agent_cgroups *cgroups, bool cpu, bool off_cpu,
 				     "Time that threads of a cgroup were off the CPU.");
 		put_sums(cgroups, metrics, offsetof(struct sums, off_ns), 1e9);
 	}
-	put_kernel_counts(cgroups, metrics);
+	put_kernel_counts(cgroups, faults, metrics);
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* The cgroups of running processes, where events do not know them. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "labels.h"
+
+enum { SLOTS = 4096, MOST_PARENTS = 8 };
+#define VALID_NS 10000000000ull /* processes are moved, and ids are used again */
+
+struct slot {
+	pid_t pid, parent; /* parent 0: unknown */
+	uint64_t time;	   /* when it was read; 0: not yet */
+	char *path;	   /* NULL: none is known */
+};
+
+struct agent_process_cgroups {
+	struct slot slot[SLOTS];
+};
+
+bool agent_has_cgroups_v1(const char *mounts)
+{
+	FILE *file = setmntent(mounts, "re");
+	struct mntent entry;
+	char line[4096];
+	bool found = false;
+
+	while (file && !found && getmntent_r(file, &entry, line, sizeof(line)))
+		found = !strcmp(entry.mnt_type, "cgroup");
+	if (file)
+		endmntent(file);
+	return found;
+}
+
+struct agent_process_cgroups *agent_process_cgroups_new(void)
+{
+	return calloc(1, sizeof(struct agent_process_cgroups));
+}
+
+void agent_process_cgroups_free(struct agent_process_cgroups *cgroups)
+{
+	for (size_t i = 0; cgroups && i < SLOTS; i++)
+		free(cgroups->slot[i].path);
+	free(cgroups);
+}
+
+/* Returns the slot of a process. */
+static struct slot *slot_of(struct agent_process_cgroups *cgroups, pid_t pid)
+{
+	struct slot *slot = &cgroups->slot[(size_t)pid % SLOTS];
+
+	if (slot->pid == pid)
+		return slot;
+	free(slot->path);
+	*slot = (struct slot){ .pid = pid };
+	return slot;
+}
+
+void agent_process_cgroups_forked(struct agent_process_cgroups *cgroups, pid_t pid, pid_t parent)
+{
+	struct slot *slot;
+
+	if (pid <= 0 || pid == parent)
+		return;
+	slot = slot_of(cgroups, pid);
+	free(slot->path); /* of an earlier process */
+	*slot = (struct slot){ .pid = pid, .parent = parent };
+}
+
+static const char *find_path(struct agent_process_cgroups *cgroups, pid_t pid, uint64_t now,
+			     unsigned depth)
+{
+	char path[PATH_MAX];
+	const char *found = path;
+	char *copy;
+	struct slot *slot;
+	pid_t parent;
+
+	if (pid <= 0 || depth > MOST_PARENTS)
+		return NULL;
+	slot = slot_of(cgroups, pid);
+	if (slot->time && now - slot->time < VALID_NS)
+		return slot->path;
+	parent = slot->parent;
+	if (!agent_process_cgroup(pid, path))
+		/* it has ended: it began in the cgroup of its parent */
+		found = parent ? find_path(cgroups, parent, now, depth + 1) : NULL;
+	copy = found ? strdup(found) : NULL;
+	slot = slot_of(cgroups,
+		       pid); /* that of the parent may be the same, and its path is freed */
+	free(slot->path);
+	*slot = (struct slot){ pid, parent, now, copy };
+	return slot->path;
+}
+
+const char *agent_process_cgroups_find(struct agent_process_cgroups *cgroups, pid_t pid,
+				       uint64_t now)
+{
+	return find_path(cgroups, pid, now, 0);
+}
