@@ -94,8 +94,8 @@ void perch__check_kernel_symbols(struct perch_checks *checks, struct perch_check
 	perch__check_value(result, "addresses %s", shown ? "shown" : "hidden");
 	if (!shown && !restricted && level > 1) /* kernel/ksyms_common.c: kallsyms_show_value() */
 		perch__check_value(result,
-				   "addresses hidden (kernel.perf_event_paranoid %ld, and no "
-				   "CAP_SYSLOG; kernel.kptr_restrict is 0)",
+				   "addresses hidden (kernel.perf_event_paranoid %ld without "
+				   "CAP_SYSLOG; kernel.kptr_restrict 0)",
 				   level);
 	else if (restricted >= 0)
 		perch__check_value(result, "addresses %s (kernel.kptr_restrict %ld)",

@@ -194,6 +194,8 @@ system() {
 		value_has kernel-symbols "addresses shown" "/proc/kallsyms"
 	else
 		value_has kernel-symbols "addresses hidden" "/proc/kallsyms"
+		[ "$(number kptr_restrict)" -ne 0 ] ||
+			value_has kernel-symbols "perf_event_paranoid $(number perf_event_paranoid) without" "the sysctl that hides them"
 	fi
 	value_has kernel-symbols "kptr_restrict $(number kptr_restrict)" "the sysctl"
 	value_has bpf-settings "unprivileged_bpf_disabled $(number unprivileged_bpf_disabled)" "the sysctl"
