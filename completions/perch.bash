@@ -3,7 +3,7 @@
 
 _perch()
 {
-	local line=${COMP_LINE:0:COMP_POINT} words=() at=() kept=0 perch prefix rest word i
+	local line=${COMP_LINE:0:COMP_POINT} words=() at=() found=() kept=0 perch prefix rest word i
 
 	# bash splits words at = and : too: they are put together again. kept: what bash keeps of the last one
 	for ((i = 0; i <= COMP_CWORD; i++)); do
@@ -36,11 +36,13 @@ _perch()
 			;;
 		:program\ *[!0-9]*) ;; # an index of an array may have commands
 		:program\ *)
+			found=("${COMPREPLY[@]}")
 			if declare -F _command_offset > /dev/null; then
 				_command_offset "${at[prefix]}"
 			elif ((prefix == ${#words[@]} - 1)); then
 				mapfile -t COMPREPLY < <(compgen -c -- "${words[-1]}")
 			fi
+			COMPREPLY=("${found[@]}" "${COMPREPLY[@]}")
 			;;
 		*)
 			line=${line%%$'\t'*}

@@ -12,7 +12,7 @@
 
 #include "base/edit_distance.h"
 #include "commands/build_options.h"
-#include "completion.h"
+#include "completion/completion.h"
 #include "options.h"
 #include "terminal/pager.h"
 #include "perf/perf_names.h"
@@ -151,6 +151,14 @@ static bool name_page(const char *name)
 	return false;
 }
 
+static bool is_subcommand(const struct cli_usage *usage, const char *word)
+{
+	for (const struct cli_subcommand *own = usage->subcommands; own && own->name; own++)
+		if (!strcmp(own->name, word))
+			return true;
+	return false;
+}
+
 static int complete_words(int nr_words, char **words)
 {
 	const struct cli_usage *usages[CLI_NR(commands)];
@@ -204,7 +212,9 @@ static int help(int argc, char **argv)
 		return 0;
 	}
 	command = find_command(name);
-	has_subcommand = argc == 3 && command && command->usage->subcommands;
+	has_subcommand = argc == 3 && command && is_subcommand(command->usage, argv[2]);
+	if (argc == 3 && command && command->usage->subcommands && !has_subcommand)
+		return cli_usage_error(name, "there is no 'perch %s %s'", name, argv[2]);
 	if (argc > 2 && command && !has_subcommand)
 		return cli_usage_error("help", "expected one command; '%s' is too much", argv[2]);
 	if (!command)

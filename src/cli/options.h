@@ -103,8 +103,16 @@ struct cli_usage {
 	const char *operands; /* "[OPTIONS] -- PROGRAM [ARGUMENTS]" */
 	const char *summary;  /* one line */
 	const struct cli_option *options;
-	/* words that the first operand can be, each with options of its own; the last is NULL */
-	const char *const *subcommands;
+	/* what the first operand can be; a table of them ends with a row of zeros */
+	const struct cli_subcommand *subcommands;
+	/* what the argument COLUMNS can have; NULL: the columns of perch_columns() */
+	const struct cli_word *(*columns)(void);
+};
+
+/* A word of a command. usage: its options; NULL: those of the command go on. */
+struct cli_subcommand {
+	const char *name;
+	const struct cli_usage *usage;
 };
 
 /*

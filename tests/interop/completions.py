@@ -44,6 +44,32 @@ LINES = [
     ("perch config report.chi", ["report.children"]),
     ("perch record --threads=", ["--threads=core", "--threads=cpu", "--threads=numa", "--threads=package"]),
     ("perch dump nam", ["name with blanks"]),
+    ("perch sched lat", ["latency"]),
+    ("perch help sched tim", ["timehist"]),
+    ("perch sched latency -s avg,ma", ["avg,max"]),
+    ("perch sched record --call-g", ["--call-graph"]),
+    ("perch lock contention --lock-o", ["--lock-owner"]),
+    ("perch lock contention -k wait_to", ["wait_total"]),
+    ("perch kwork top", ["top"]),
+    ("perch kwork report -s runt", ["runtime"]),
+    ("perch kmem stat -s ping", ["pingpong"]),
+    ("perch block latency -s queue_a", ["queue_avg"]),
+    ("perch mem -t store rep", ["report"]),
+    ("perch mem report -s symbol_d", ["symbol_daddr"]),
+    ("perch c2c report -d l", ["lcl"]),
+    ("perch agent --push-int", ["--push-interval"]),
+    ("perch trace record --inh", ["--inherit"]),
+    ("perch stat record", ["record", "record_shown"]),
+    ("perch stat report --per-s", ["--per-socket"]),
+    ("perch stat shown_pro", ["shown_program"]),
+]
+# of the recording of write_shown(), if there is one
+NAMES = [
+    ("perch report -i shown.data -S shown_f", ["shown_function"]),
+    ("perch report -i shown.data --symbols=main,shown_f", ["--symbols=main,shown_function"]),
+    ("perch script --input=shown.data --comms sho", ["shown"]),
+    ("perch flamegraph -i shown.data --dsos sho", ["shown"]),
+    ("perch annotate -i shown.data shown_f", ["shown_function"]),
 ]
 if os.access("/sys/kernel/tracing/events/sched/sched_switch/id", os.R_OK):
     LINES.append(("perch record -e sched:sched_switc", ["sched:sched_switch"]))
@@ -103,6 +129,19 @@ def write_hostile():
         data = data.replace(name, text.ljust(40, b"\0"))
     with open("perf.data", "wb") as file:
         file.write(data)
+
+
+def write_shown():
+    """A recording of a function. Returns false if there is none."""
+    with open("shown.c", "w", encoding="utf-8") as out:
+        out.write("#include <time.h>\n__attribute__((noinline)) void shown_function(void) { for (volatile int i = 0; i < 100000; i++); }\n"
+                  "int main(void) { while (clock() < CLOCKS_PER_SEC / 4) shown_function(); return 0; }\n")
+    if not shutil.which("gcc"):
+        return False
+    subprocess.run(["gcc", "-O1", "-o", "shown", "shown.c"], check=True)
+    done = subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock:u", "-o", "shown.data", "--", "./shown"], check=False)
+    os.remove("shown.c")
+    return done.returncode == 0
 
 
 def check_hostile(name, complete):
@@ -198,12 +237,17 @@ def main():
         os.makedirs(os.path.join(directory, "work/directory"))
         os.mkdir(os.path.join(directory, "bin"))
         os.symlink(PERCH, os.path.join(directory, "bin/perch"))
-        for path in ("bin/shown_program", "work/name with blanks"):
+        for path in ("bin/shown_program", "bin/record_shown", "work/name with blanks"):
             with open(os.path.join(directory, path), "w", encoding="utf-8") as file:
                 file.write("#!/bin/sh\n")
-        os.chmod(os.path.join(directory, "bin/shown_program"), 0o755)
+        for program in ("shown_program", "record_shown"):
+            os.chmod(os.path.join(directory, "bin", program), 0o755)
         os.chdir(os.path.join(directory, "work"))
         write_hostile()
+        if write_shown():
+            LINES.extend(NAMES)
+        else:
+            print("ok - names in a recording # skip no gcc, or this user cannot record")
         environment = os.environ | {"PATH": directory + "/bin:" + os.environ["PATH"], "HOME": directory, "TERM": "xterm", "LC_ALL": "C.UTF-8",
                                     "XDG_DATA_HOME": directory + "/data", "XDG_CONFIG_HOME": directory + "/config", "COLUMNS": "10000",
                                     "XDG_DATA_DIRS": directory + "/data:" + os.environ.get("XDG_DATA_DIRS", "/usr/local/share:/usr/share"),

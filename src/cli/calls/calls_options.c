@@ -132,11 +132,17 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
+static const struct cli_subcommand first_words[] = {
+	{ "record", &cli_record_usage },
+	{ 0 },
+};
+
 const struct cli_usage cli_trace_usage = {
 	.name = CALLS_COMMAND,
 	.operands = "[OPTIONS] [record] [--] [PROGRAM [ARGUMENTS]]",
 	.summary = "Prints system calls, as strace does, at a fraction of its cost.",
 	.options = options,
+	.subcommands = first_words,
 };
 
 int calls_parse(struct calls *calls, int argc, char **argv)

@@ -38,11 +38,18 @@ static const struct cli_option report_table[] = {
 	{ 0 },
 };
 
+static const struct cli_subcommand first_words[] = {
+	{ "record", &cli_record_usage },
+	{ "report", NULL },
+	{ 0 },
+};
+
 const struct cli_usage cli_c2c_usage = {
 	.name = COMMAND,
 	.operands = "record|report [OPTIONS]",
 	.summary = "Shows which threads access the same lines of the cache.",
 	.options = report_table,
+	.subcommands = first_words,
 };
 
 static int read_samples(struct c2c *c2c)

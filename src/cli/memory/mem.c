@@ -34,11 +34,18 @@ static const struct cli_option table[] = {
 	{ 0 },
 };
 
+static const struct cli_subcommand first_words[] = {
+	{ "record", &cli_record_usage },
+	{ "report", &cli_report_usage },
+	{ 0 },
+};
+
 const struct cli_usage cli_mem_usage = {
 	.name = COMMAND,
 	.operands = "[OPTIONS] record|report [ARGUMENTS]",
 	.summary = "Samples memory accesses, and shows where the data was.",
 	.options = table,
+	.subcommands = first_words,
 };
 
 static int record(const struct mem *mem, int argc, char **argv)

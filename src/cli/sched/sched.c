@@ -14,14 +14,18 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
-static const char *const names[] = { "record", "latency", "timehist", "map", "script", NULL };
+static const struct cli_subcommand first_words[] = {
+	{ "record", &cli_record_usage },       { "latency", &sched_latency_usage },
+	{ "timehist", &sched_timehist_usage }, { "map", &sched_map_usage },
+	{ "script", &cli_script_usage },       { 0 },
+};
 
 const struct cli_usage cli_sched_usage = {
 	.name = SCHED_COMMAND,
 	.operands = "[OPTIONS] record|latency|timehist|map|script [ARGUMENTS]",
 	.summary = "Shows when threads ran, and how long they waited for a CPU.",
 	.options = options,
-	.subcommands = names,
+	.subcommands = first_words,
 };
 
 static int run_record(const struct cli_input *input, int argc, char **argv)

@@ -147,6 +147,8 @@ void sched_rows_print(struct sched_rows *rows);
 
 /* ---- subcommands ---- */
 
+extern const struct cli_usage sched_latency_usage, sched_timehist_usage, sched_map_usage;
+
 int sched_record(int argc, char **argv);
 int sched_script(const struct cli_input *input, int argc, char **argv);
 int sched_latency(const struct cli_input *input, int argc, char **argv);

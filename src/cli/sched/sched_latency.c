@@ -234,7 +234,7 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
-static const struct cli_usage usage = {
+const struct cli_usage sched_latency_usage = {
 	.name = LATENCY_COMMAND,
 	.operands = "[OPTIONS]",
 	.summary = "Shows how long threads waited for a CPU.",
@@ -265,7 +265,8 @@ int sched_latency(const struct cli_input *input, int argc, char **argv)
 
 	latency.reading.input = *input;
 	latency.reading.input.command = LATENCY_COMMAND;
-	if (cli_options_parse_operand(&usage, &latency, argc, argv, &operand) || operand)
+	if (cli_options_parse_operand(&sched_latency_usage, &latency, argc, argv, &operand) ||
+	    operand)
 		return cli_usage_error(LATENCY_COMMAND, "expected only options; -i names a file");
 	latency.reading.options = (struct perch_timeline_options){ .interval = take_interval,
 								   .edge = take_edge,

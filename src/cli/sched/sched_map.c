@@ -177,7 +177,7 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
-static const struct cli_usage usage = {
+const struct cli_usage sched_map_usage = {
 	.name = MAP_COMMAND,
 	.operands = "[OPTIONS]",
 	.summary = "Shows which thread each CPU runs, with a line for each switch.",
@@ -193,7 +193,7 @@ int sched_map(const struct cli_input *input, int argc, char **argv)
 
 	reading->input = *input;
 	reading->input.command = MAP_COMMAND;
-	if (cli_options_parse_operand(&usage, &map, argc, argv, &operand) || operand)
+	if (cli_options_parse_operand(&sched_map_usage, &map, argc, argv, &operand) || operand)
 		return cli_usage_error(MAP_COMMAND, "expected only options; -i names a file");
 	reading->options = (struct perch_timeline_options){ .interval = take_interval,
 							    .edge = take_edge,

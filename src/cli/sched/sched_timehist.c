@@ -229,7 +229,7 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
-static const struct cli_usage usage = {
+const struct cli_usage sched_timehist_usage = {
 	.name = TIMEHIST_COMMAND,
 	.operands = "[OPTIONS]",
 	.summary = "Shows every time that a thread ran, and how long it waited before.",
@@ -265,7 +265,8 @@ int sched_timehist(const struct cli_input *input, int argc, char **argv)
 
 	reading->input = *input;
 	reading->input.command = TIMEHIST_COMMAND;
-	if (cli_options_parse_operand(&usage, &timehist, argc, argv, &operand) || operand)
+	if (cli_options_parse_operand(&sched_timehist_usage, &timehist, argc, argv, &operand) ||
+	    operand)
 		return cli_usage_error(TIMEHIST_COMMAND, "expected only options; -i names a file");
 	reading->options = (struct perch_timeline_options){ .interval = take_interval,
 							    .edge = take_edge,

@@ -282,13 +282,6 @@ static const struct cli_option table[] = {
 	{ 0 },
 };
 
-const struct cli_usage cli_stat_usage = {
-	.name = "stat",
-	.operands = "[record|report] [OPTIONS] -- PROGRAM [ARGUMENTS]",
-	.summary = "Counts events while a program runs.",
-	.options = table,
-};
-
 static const struct cli_usage record_usage = {
 	.name = "stat record",
 	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
@@ -310,6 +303,20 @@ static const struct cli_usage report_usage = {
 	.operands = "[OPTIONS]",
 	.summary = "Prints the counts of a file of perch stat record.",
 	.options = report_table,
+};
+
+static const struct cli_subcommand first_words[] = {
+	{ "record", &record_usage },
+	{ "report", &report_usage },
+	{ 0 },
+};
+
+const struct cli_usage cli_stat_usage = {
+	.name = "stat",
+	.operands = "[record|report] [OPTIONS] -- PROGRAM [ARGUMENTS]",
+	.summary = "Counts events while a program runs.",
+	.options = table,
+	.subcommands = first_words,
 };
 
 static int parse_report(struct stat_job *stat, int argc, char **argv)

@@ -294,11 +294,24 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
+static const struct cli_subcommand first_words[] = {
+	{ "record", &cli_record_usage },
+	{ "latency", NULL },
+	{ 0 },
+};
+
+static const struct cli_word *column_words(void)
+{
+	return tables_column_words((const struct tables_column *const[]){ columns, NULL });
+}
+
 const struct cli_usage cli_block_usage = {
 	.name = COMMAND,
 	.operands = "record|latency [OPTIONS] [PROGRAM]",
 	.summary = "Shows how long requests to disks take.",
 	.options = options,
+	.subcommands = first_words,
+	.columns = column_words,
 };
 
 int perch_cmd_block(int argc, char **argv)

@@ -320,11 +320,25 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
+static const struct cli_subcommand first_words[] = {
+	{ "record", &cli_record_usage },
+	{ "stat", NULL },
+	{ 0 },
+};
+
+static const struct cli_word *column_words(void)
+{
+	return tables_column_words(
+		(const struct tables_column *const[]){ caller_columns, object_columns, NULL });
+}
+
 const struct cli_usage cli_kmem_usage = {
 	.name = COMMAND,
 	.operands = "record|stat [OPTIONS] [PROGRAM]",
 	.summary = "Shows who allocates memory in the kernel.",
 	.options = options,
+	.subcommands = first_words,
+	.columns = column_words,
 };
 
 int perch_cmd_kmem(int argc, char **argv)

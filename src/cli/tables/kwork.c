@@ -455,11 +455,28 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
+static const struct cli_subcommand first_words[] = {
+	{ "record", &cli_record_usage },
+	{ "report", NULL },
+	{ "latency", NULL },
+	{ "timehist", NULL },
+	{ "top", NULL },
+	{ 0 },
+};
+
+static const struct cli_word *column_words(void)
+{
+	return tables_column_words(
+		(const struct tables_column *const[]){ run_columns, delay_columns, NULL });
+}
+
 const struct cli_usage cli_kwork_usage = {
 	.name = COMMAND,
 	.operands = "record|report|latency|timehist|top [OPTIONS] [PROGRAM]",
 	.summary = "Shows how long interrupts and works of the kernel run, and how late they are.",
 	.options = options,
+	.subcommands = first_words,
+	.columns = column_words,
 };
 
 int perch_cmd_kwork(int argc, char **argv)

@@ -236,11 +236,25 @@ static const struct cli_option options[] = {
 	{ 0 },
 };
 
+static const struct cli_subcommand first_words[] = {
+	{ "record", &cli_record_usage },
+	{ "contention", NULL },
+	{ 0 },
+};
+
+static const struct cli_word *column_words(void)
+{
+	return tables_column_words((const struct tables_column *const[]){
+		caller_columns, address_columns, thread_columns, owner_columns, NULL });
+}
+
 const struct cli_usage cli_lock_usage = {
 	.name = COMMAND,
 	.operands = "record|contention [OPTIONS] [PROGRAM]",
 	.summary = "Shows who waits for locks, and for how long.",
 	.options = options,
+	.subcommands = first_words,
+	.columns = column_words,
 };
 
 int perch_cmd_lock(int argc, char **argv)

@@ -166,6 +166,23 @@ static void clear(struct tables *tables)
 
 /* ---- subcommands ---- */
 
+const struct cli_word *tables_column_words(const struct tables_column *const *tables)
+{
+	static struct cli_word words[TABLES_WORDS + 1];
+	size_t nr = 0;
+
+	for (; *tables; tables++)
+		for (const struct tables_column *column = *tables; column->name; column++) {
+			size_t i = 0;
+
+			while (i < nr && strcmp(words[i].name, column->name) != 0)
+				i++;
+			if (i == nr && nr < TABLES_WORDS)
+				words[nr++].name = column->name;
+		}
+	return words;
+}
+
 /* Stores "record, report or latency". */
 static void put_words(const struct tables_command *command, char *list, size_t size)
 {

@@ -45,6 +45,7 @@
 enum {
 	TABLES_FIELDS = 6,  /* of an event, most */
 	TABLES_EVENTS = 16, /* of a command, most */
+	TABLES_WORDS = 64,  /* names of columns of a command */
 	TABLES_KEYS = 4,    /* words of the key of a row */
 	TABLES_NUMBERS = 6, /* that a row has beside the times */
 	TABLES_MOST = 2,    /* tables of an output */
@@ -108,6 +109,10 @@ struct tables_column {
 
 /* A member of struct tables_row as a column. */
 #define TABLES_AT(member) .at = offsetof(struct tables_row, member)
+
+/* The names of the columns of some tables, which a NULL ends, each once: for .columns of the usage.
+ */
+const struct cli_word *tables_column_words(const struct tables_column *const *tables);
 
 /* The columns of times, which several commands have under other titles. */
 uint64_t tables_average(const struct tables *tables, const struct tables_row *row);

@@ -12,11 +12,13 @@
 #include "config_file.h"
 #include "list/list.h"
 #include "program/seccomp_kill.h"
+#include "recording_names.h"
 #include "script/fields.h"
 
 /* The word at the cursor. */
 struct completion {
 	const struct cli_usage *usage; /* of the command; NULL: the word is the command */
+	const struct cli_subcommand *subcommands; /* NULL: none, or there is one already */
 	const char *word;
 	size_t fixed;	       /* length of its part that stays: "--name=", "-e", "one,two," */
 	int skipped;	       /* words of perch itself before the command */
@@ -97,11 +99,51 @@ static void put_recorded_events(const struct completion *completion)
 	perch_reader_close(reader);
 }
 
+static bool has_option(const struct completion *completion, const char *name)
+{
+	for (size_t i = 0; i < completion->nr; i++)
+		if (completion->options[i].name && !strcmp(completion->options[i].name, name))
+			return true;
+	return false;
+}
+
+static void put_name(const char *name, void *context)
+{
+	put_word((const struct completion *)context, name, NULL);
+}
+
+/* Live commands have no recording. */
+static void put_recorded_names(const struct completion *completion, const char *column)
+{
+	if (has_option(completion, "input"))
+		cli_recording_names(completion->recording, column, put_name, (void *)completion);
+}
+
+static void put_functions(const struct completion *completion)
+{
+	put_recorded_names(completion, "sym");
+}
+
+static void put_threads(const struct completion *completion)
+{
+	put_recorded_names(completion, "comm");
+}
+
+static void put_dsos(const struct completion *completion)
+{
+	put_recorded_names(completion, "dso");
+}
+
 static void put_columns(const struct completion *completion)
 {
 	size_t nr;
 	const struct perch_column *columns = perch_columns(&nr);
 
+	if (completion->usage->columns) {
+		for (const struct cli_word *word = completion->usage->columns(); word->name; word++)
+			put_word(completion, word->name, NULL);
+		return;
+	}
 	for (size_t i = 0; i < nr; i++)
 		put_word(completion, columns[i].name, columns[i].summary);
 }
@@ -114,6 +156,12 @@ static void put_fields(const struct completion *completion)
 		put_word(completion, field->name, NULL);
 }
 
+/* The words are those of the option. */
+static void put_nothing(const struct completion *completion)
+{
+	(void)completion;
+}
+
 static void put_variables(const struct completion *completion)
 {
 	size_t nr;
@@ -123,7 +171,8 @@ static void put_variables(const struct completion *completion)
 		put_word(completion, variables[i].name, variables[i].summary);
 }
 
-/* What is wanted where a table has this name for an argument, or a usage for an operand. */
+/* What is wanted where a table has this name for an argument or an option, or a usage for an
+ * operand. */
 static const struct wanted {
 	const char *name;
 	void (*put)(const struct completion *completion);
@@ -137,7 +186,12 @@ static const struct wanted {
 	{ "EVENTS", put_events, true },
 	{ "EVENT", put_recorded_events, false },
 	{ "COLUMNS", put_columns, true },
+	{ "KEYS", put_nothing, true },
 	{ "[TYPE:]FIELDS", put_fields, true },
+	{ "symbols", put_functions, true },
+	{ "comms", put_threads, true },
+	{ "dsos", put_dsos, true },
+	{ "[SYMBOL]", put_functions, false },
 	{ "[FILE]", put_files, false },
 	{ "[FILE...]", put_files, false },
 	{ "[WORD...]", put_events, false },
@@ -169,7 +223,8 @@ static bool put_wanted(struct completion *completion, const char *name, size_t l
 
 static void put_argument(struct completion *completion, const struct cli_option *option)
 {
-	put_wanted(completion, option->argument, strlen(option->argument));
+	if (!option->name || !put_wanted(completion, option->name, strlen(option->name)))
+		put_wanted(completion, option->argument, strlen(option->argument));
 	if (!option->words)
 		return;
 	if (option->kind == CLI_BITS)
@@ -181,10 +236,7 @@ static void put_argument(struct completion *completion, const struct cli_option 
 static void put_operand(struct completion *completion)
 {
 	const char *name = completion->usage->operands;
-	const char *const *word = completion->usage->subcommands;
 
-	for (; word && *word; word++)
-		put_word(completion, *word, NULL);
 	while (*name) {
 		size_t length = strcspn(name, " ");
 
@@ -270,17 +322,58 @@ static bool is_option(const char *word)
 	return word[0] == '-' && word[1];
 }
 
+/* ---- subcommands ---- */
+
+static void set_usage(struct completion *completion, const struct cli_usage *usage)
+{
+	completion->usage = usage;
+	completion->subcommands = usage->subcommands;
+	completion->nr = cli_options_list(usage->options, completion->options);
+}
+
+/* Returns true if the word is a subcommand, whose options follow. */
+static bool enter_subcommand(struct completion *completion, const char *word)
+{
+	const struct cli_subcommand *found = completion->subcommands;
+
+	while (found && found->name && strcmp(found->name, word) != 0)
+		found++;
+	if (!found || !found->name)
+		return false;
+	if (found->usage)
+		set_usage(completion, found->usage);
+	completion->subcommands = NULL;
+	return true;
+}
+
+/* Returns true if there must be one: the usage has no [ before it. */
+static bool put_subcommands(const struct completion *completion)
+{
+	const struct cli_subcommand *own = completion->subcommands;
+	const char *first = own ? strstr(completion->usage->operands, own->name) : NULL;
+
+	for (; own && own->name; own++)
+		put_word(completion, own->name, NULL);
+	return first && (first == completion->usage->operands || first[-1] != '[');
+}
+
+static bool runs_program(const struct completion *completion)
+{
+	return strstr(completion->usage->operands, "PROGRAM");
+}
+
 /* Prints what the last word of a command can be. words[0] is the command. */
 static void complete_command(struct completion *completion, int nr, char **words)
 {
-	bool runs_program = strstr(completion->usage->operands, "PROGRAM");
 	const struct cli_option *option;
 	bool no_more = false;
 	size_t begin;
 
 	for (int i = 1; i < nr - 1; i++) {
 		no_more |= !strcmp(words[i], "--");
-		if (runs_program && (no_more || !is_option(words[i]))) {
+		if (!no_more && enter_subcommand(completion, words[i]))
+			continue;
+		if (runs_program(completion) && (no_more || !is_option(words[i]))) {
 			put_program(completion, i + no_more);
 			return;
 		}
@@ -298,7 +391,9 @@ static void complete_command(struct completion *completion, int nr, char **words
 		i++;
 	}
 	if (no_more || completion->word[0] != '-') {
-		if (runs_program)
+		if (!no_more && put_subcommands(completion))
+			return;
+		if (runs_program(completion))
 			put_program(completion, nr - 1);
 		else
 			put_operand(completion);
@@ -329,14 +424,24 @@ int cli_complete(const struct cli_usage *const *commands, size_t nr, int nr_word
 	if (nr_words < 1)
 		return 0;
 	completion.word = words[nr_words - 1];
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++) {
+		bool helped = nr_words == 3 && !strcmp(words[0], "help") &&
+			      !strcmp(words[1], commands[i]->name);
+
+		if (helped) {
+			completion.subcommands = commands[i]->subcommands;
+			completion.usage = commands[i];
+			put_subcommands(&completion);
+			return 0;
+		}
 		if (nr_words == 1 || (nr_words == 2 && !strcmp(words[0], "help")))
 			put_word(&completion, commands[i]->name, commands[i]->summary);
 		else if (!strcmp(words[0], commands[i]->name) && commands[i]->options)
 			completion.usage = commands[i];
+	}
 	if (!completion.usage)
 		return 0;
-	completion.nr = cli_options_list(completion.usage->options, completion.options);
+	set_usage(&completion, completion.usage);
 	complete_command(&completion, nr_words, words);
 	return 0;
 }
