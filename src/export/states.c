@@ -483,7 +483,10 @@ int perch__states_off_cpu(struct export_states *states, const struct perch_off_c
 {
 	struct state_track *track = find_thread(states, off_cpu->pid, off_cpu->tid, name);
 	unsigned state = perch__states_of_off_cpu(off_cpu->state);
-	uint64_t start = time > off_cpu->ns ? time - off_cpu->ns : 0;
+	/* a short wait that no other one was added to has its sample later */
+	bool late = off_cpu->start && off_cpu->start + off_cpu->ns < time;
+	uint64_t end = late ? off_cpu->start + off_cpu->ns : time;
+	uint64_t start = end > off_cpu->ns ? end - off_cpu->ns : 0;
 	int rc;
 
 	if (!track)
@@ -495,7 +498,8 @@ int perch__states_off_cpu(struct export_states *states, const struct perch_off_c
 			     : since					 ? since
 									 : began;
 	}
-	if (off_cpu->intervals != 1) { /* the thread can be off the CPU now */
+	/* the thread can be off the CPU now */
+	if (off_cpu->intervals != 1 || (late && start < track->end)) {
 		track->unplaced[state] += off_cpu->ns;
 		take_from_running(track, off_cpu->start);
 		return 0;
@@ -503,7 +507,7 @@ int perch__states_off_cpu(struct export_states *states, const struct perch_off_c
 	rc = track->ended ? 0 : add_running(states, track, start);
 	return rc ? rc
 		  : add_span(states, track, state,
-			     (struct state_span){ .start = start, .end = time });
+			     (struct state_span){ .start = start, .end = end });
 }
 
 int perch__states_fork(struct export_states *states, uint32_t pid, uint32_t tid, uint64_t time)
