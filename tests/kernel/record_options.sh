@@ -349,6 +349,8 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 		strip -o stripped inside
 		"$perch" stat -e "uprobe:./stripped:$at" true > out 2>&1 && grep -q 'not known if an instruction .* stripped' out
 		report $? "the code of a stripped file is not known"
+		"$perch" stat -e "uretprobe:./stripped:$at" true > out 2>&1 && grep -q 'not known if a function begins there: .* stripped' out
+		report $? "and not where a function begins, for a return probe"
 		if command -v objcopy > /dev/null; then
 			objcopy --only-keep-debug inside inside.debug && objcopy --strip-all --add-gnu-debuglink=inside.debug inside linked
 			"$perch" stat -x, -e uprobe:./linked:plain ./linked > out 2>&1 && grep -q '^1,,uprobe:./linked:plain,' out
