@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 export BUILD
 
 .PHONY: demo test check test-long test-kernels test-fleet test-cross fuzz build bench compare \
-	install docs site guide dist dist-check sbom abi-dump fmt lint clean
+	install site guide dist dist-check sbom abi-dump fmt lint clean
 
 demo:
 	@scripts/demo
@@ -66,11 +66,6 @@ install:
 	@test -e $(BUILD)/build.ninja || { echo "install: run 'make build' first" >&2; exit 1; }
 	meson configure $(BUILD) -Dprefix=$(PREFIX)
 	meson install -C $(BUILD)
-
-# The HTML reference of the libraries, in $(BUILD)/html.
-docs:
-	@scripts/setup docs
-	@scripts/docs
 
 # The documentation as HTML, in $(BUILD)/site. guide makes the output of commands in its text anew.
 site: build

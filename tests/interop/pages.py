@@ -4,7 +4,6 @@
 pages that a page refers to exist."""
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ SOURCE = Path(os.environ.get("PERCH_SOURCE_ROOT", ".")).resolve()
 BUILD = Path(os.environ.get("PERCH_BUILD_ROOT", "build")).resolve()
 sys.dont_write_bytecode = True
 sys.path.append(str(SOURCE / "scripts"))
-from headers import library_headers, read_library  # noqa: E402 (the path is set above)
+from headers import library_headers, read_library, without_comments  # noqa: E402 (the path is set above)
 import cases
 from cases import report
 
@@ -120,16 +119,34 @@ def check_maker():
     report([] if run(*maker, input=bad).returncode else ["exit status 0"], "page.py fails if scdoc fails")
 
 
-def check_reference(directory):
-    """The HTML reference, which needs doxygen."""
-    if not shutil.which("doxygen"):
-        print("ok - make docs # skip: doxygen is not installed")
-        return
-    done = run(SOURCE / "scripts/docs", directory)
-    problems = (done.stdout + done.stderr).splitlines()
-    if not (Path(directory) / "count_8h.html").exists():
-        problems.append("no count_8h.html")
-    report(problems, "make docs, without a warning")
+def parameters(text):
+    """The names of the parameters of a function."""
+    plain = re.sub(r" ?__attribute__ ?\(\(.*?\)\)(?=[ ;])", "", " ".join(without_comments(text).split()))
+    depth, parts = 0, [""]
+    for character in plain[plain.index("(") + 1:]:
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            break
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    found = (re.search(r"\(\*(\w+)\)|(\w+)(?:\[[^]]*\])*$", part.strip()) for part in parts)
+    return {match[1] or match[2] for match in found if match}
+
+
+def check_parameters():
+    """The names after @param are those of parameters, and occur once."""
+    problems, number = [], 0
+    for library in library_headers():
+        for header in read_library(library):
+            for item in header.declarations:
+                documented = re.findall(r"^@param(?:\[[a-z,]+\])? +(\w+)", item.comment, re.M)
+                number += len(documented)
+                names = parameters(item.text) if item.kind in ("function", "inline") else set(documented)
+                problems += [f"{item.name} has no parameter {name}" for name in documented if name not in names]
+                problems += [f"{item.name} has {name} twice" for name in set(documented) if documented.count(name) > 1]
+    report(problems if number > 1000 else [f"only {number}"], f"the {number} parameters of comments are those of the functions")
 
 
 def main():
@@ -162,7 +179,7 @@ def main():
         check_headers()
         check_references(root, real)
         check_maker()
-        check_reference(Path(directory) / "html")
+        check_parameters()
     return int(cases.failed)
 
 

@@ -88,9 +88,9 @@ fi
 setup 0 demo && [ ! -s "$work/calls" ]
 report $? "demo: a missing package that only the whole build needs is ignored"
 
-echo doxygen >"$work/missing"
-setup 0 test && [ ! -s "$work/calls" ] && setup 0 docs && grep -q '^apt-get install .* doxygen$' "$work/calls"
-report $? "docs: doxygen is installed for make docs only"
+echo mandoc >"$work/missing"
+setup 0 build && [ ! -s "$work/calls" ] && setup 0 docs && grep -q '^apt-get install .* mandoc$' "$work/calls"
+report $? "docs: mandoc is installed for make site"
 
 echo cpio >"$work/missing"
 setup 0 test && grep -q '^apt-get install .*--no-remove .* cpio$' "$work/calls" && ! grep -q update "$work/calls"
