@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include <perch/event.h>
@@ -124,6 +125,10 @@ static bool have_pfm(void)
 	struct perch_events events;
 	struct perch_error err;
 
+	if (access("/sys/devices", F_OK)) {
+		print_message("skipped: libpfm4 finds no PMU without /sys\n");
+		return false;
+	}
 	if (!perch_events_parse(&events, "pfm:perf::PERF_COUNT_SW_PAGE_FAULTS", machine, &err)) {
 		perch_events_clear(&events);
 		return true;

@@ -494,7 +494,7 @@ static void explains_any_errno(void **state)
 /* Nothing is read beyond an attr of 64 bytes. */
 static void short_attrs(void **state)
 {
-	struct perch_attr *attr = calloc(1, PERCH_ATTR_SIZE_VER0);
+	void *attr = calloc(1, PERCH_ATTR_SIZE_VER0);
 	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
 				      .from_log = true,
 				      .errnum = EINVAL,
