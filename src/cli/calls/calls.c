@@ -14,6 +14,7 @@ static int add_paths(struct record_options *options, void *context)
 {
 	char names[CALLS_PATHS_BYTES];
 	const char *cgroup = options->cgroups.nr ? options->cgroups.name[0] : NULL;
+	size_t before = options->events.list.nr;
 	int status;
 
 	(void)context;
@@ -21,7 +22,8 @@ static int add_paths(struct record_options *options, void *context)
 	if (!names[0])
 		return 0;
 	status = cli_add_events(options->command, &options->events, names) ? CLI_EXIT_FAILURE : 0;
-	if (!status && cgroup)
+	/* each call is for the next event without a cgroup */
+	for (; !status && cgroup && before < options->events.list.nr; before++)
 		status = cli_assign_cgroups(options->command, &options->cgroups, cgroup,
 					    options->events.list.nr);
 	return status;
