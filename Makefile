@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 export BUILD
 
 .PHONY: demo test check test-long test-kernels test-fleet test-cross fuzz build bench compare \
-	install site guide dist dist-check sbom abi-dump fmt lint clean
+	install site guide dist dist-check sbom abi-dump deb deb-test fmt lint clean
 
 demo:
 	@scripts/demo
@@ -87,6 +87,14 @@ dist-check:
 sbom: build
 	@scripts/sbom $(BUILD) >$(BUILD)/perch.spdx.json
 	@scripts/sbom --text $(BUILD)
+
+# Debian packages, in $(BUILD)/packages
+deb:
+	@scripts/package deb
+
+# in new roots of Debian 12 and 13, as root: builds, uses, upgrades and removes the packages
+deb-test:
+	@scripts/package deb-test $(RELEASES)
 
 # After a release, and after a change of the binary interface that CONTRIBUTING.md allows.
 abi-dump: build
