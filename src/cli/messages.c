@@ -63,6 +63,11 @@ int cli_usage_error(const char *command, const char *format, ...)
 	return CLI_EXIT_USAGE;
 }
 
+int cli_refuse_both(const char *command, const char *one, const char *other)
+{
+	return cli_usage_error(command, "%s and %s exclude each other: choose one", one, other);
+}
+
 int cli_no_memory(const char *command)
 {
 	cli_note(command, "out of memory");

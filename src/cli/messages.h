@@ -32,6 +32,8 @@ static inline const char *cli_word(uint64_t number, const char *one, const char 
 {
 	return number == 1 ? one : several;
 }
+/* Prints that two options exclude each other. Returns CLI_EXIT_USAGE. */
+int cli_refuse_both(const char *command, const char *one, const char *other);
 /* Prints that memory has run out; returns CLI_EXIT_FAILURE. */
 int cli_no_memory(const char *command);
 /* Prints one line "perch record: TEXT" to stderr. */

@@ -443,9 +443,11 @@ int perch_disassembler_new(struct perch_disassembler **result, const struct perc
 {
 	(void)code, (void)intel;
 	*result = NULL;
-	return perch_error_set(err, ENOTSUP, PERCH_ERROR_NOT_SUPPORTED,
-			       "this perch was built without capstone, which it needs to show "
-			       "instructions");
+	perch_error_set(err, ENOTSUP, PERCH_ERROR_NOT_SUPPORTED,
+			"this perch was built without capstone, which it needs to show "
+			"instructions");
+	perch_error_remedy(err, "Build it with the headers of capstone (Debian: libcapstone-dev)");
+	return -ENOTSUP;
 }
 
 bool perch_disassembler_next(struct perch_disassembler *disassembler,

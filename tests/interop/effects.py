@@ -38,6 +38,17 @@ REFUSED = [
     ("export --format folded --addresses", "--addresses is for --format pprof or otlp", "export --format pprof --addresses -o pprof"),
     ("buildid-list -H -k", "choose one", "buildid-list -H"),
     ("buildid-list -k -m", "choose one", "buildid-list -k"),
+    ("stat -r 1000001 -e cpu-clock", "-r 1000001: expected 1 to 1000000 runs", "stat -r 1 -e cpu-clock"),
+    ("stat --timeout 5 -e cpu-clock", "--timeout 5: expected 10 to", "stat --timeout 10000 -e cpu-clock"),
+    ("stat -D x -e cpu-clock", "-D x: expected milliseconds", "stat -D 1 -e cpu-clock"),
+    ("stat -x, -j -e cpu-clock", "-x and -j exclude each other: choose one", "stat -j -e cpu-clock"),
+    ("stat --table -e cpu-clock", "add -r N", "stat --table -r 2 -e cpu-clock"),
+    ("stat --per-core -e cpu-clock", "add -a or -C CPUS", "stat -e cpu-clock"),
+    ("script --reltime --deltatime", "exclude each other: choose one", "script --reltime"),
+    ("report --hierarchy --json", "exclude each other: choose one", "report --json"),
+    ("sched latency x", "'x' is not an option; name a file with -i", "help sched"),
+    ("explain", "name a program, or add -p PID", "explain --causes"),
+    ("doctor x", "'x' is not an option: it checks this machine", "help doctor"),
 ]
 
 NUMBERS = {"N", "MSEC", "SECONDS", "P", "PRIO", "PAGES", "HZ|max", "MS", "BYTES", "FD", "PID", "PID[,PID]", "TID[,TID]", "TIME", "WIDTHS", "SIZE"}

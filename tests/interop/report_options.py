@@ -157,7 +157,7 @@ def check_errors():
                               (["--time", "1,2,3"], "START,STOP"), (["--percent-limit", "101"], "from 0 to 100"), (["-w", "x"], "widths"),
                               (["-p", "("], "regular expression"), (["--ignore-callees", "["], "regular expression"),
                               (["-M", "arm"], "expected intel or att"), (["--percent-type", "local"], "expected local-period"),
-                              (["--prefix-strip", "1"], "needs --prefix"), (["--objdump", "x"], "capstone"),
+                              (["--prefix-strip", "1"], "add --prefix DIR"), (["--objdump", "x"], "capstone"),
                               (["--socket-filter", "0"], "-s socket"), (["--max-stack", "0"], "from 1 on"),
                               (["--switch-on", "cycle"], "no event 'cycle'; it has: "), (["--switch-off", "cycle"], "--switch-off: "),
                               (["--time-quantum", "1h"], "ns, us, ms or s")):

@@ -292,7 +292,7 @@ if in_user_space; then
 	[ $? -eq 1 ] && [ "$(wc -l < errors)" -eq 1 ] && grep -q 'cannot be written: No space' errors
 	report $? "a write error is reported, once"
 	"$dir/perch" doctor word 2> errors
-	[ $? -eq 2 ] && grep -q "unexpected operand 'word'" errors
+	[ $? -eq 2 ] && grep -q "'word' is not an option" errors
 	report $? "an operand is a usage error"
 	"$dir/perch" doctor --nothing 2> errors
 	[ $? -eq 2 ]

@@ -496,7 +496,7 @@ record --dry-run -e cpu-clock -- touch ran && [ ! -e a.data ] && [ ! -e ran ]
 report $? "--dry-run records nothing"
 refuses "a wrong event with --dry-run" 2 "no event 'nosuch'" --dry-run -e nosuch -- true
 for priority in 0 100 x; do
-	refuses "-r $priority" 2 "-r $priority: not a real-time priority from 1 to 99" -r $priority -- true
+	refuses "-r $priority" 2 "-r $priority: expected a real-time priority from 1 to 99" -r $priority -- true
 done
 if record -r 7 -e cpu-clock -- sh -c 'cut -d" " -f40,41 /proc/$PPID/stat /proc/$$/stat'; then
 	[ "$(grep -x '[0-9]* [0-9]*' out | tr '\n' ',')" = "7 1,0 0," ]

@@ -246,7 +246,7 @@ if in_user_space; then
 	refuses "--switch-output to a device" "is a device" --switch-output -o /dev/null
 	refuses "an unknown argument of --switch-output" "such as 10M" --switch-output=soon -o r.data
 	refuses "a size without a unit" "such as 10M" --switch-output=10 -o r.data
-	refuses "no files" "not a number of files" --switch-output --switch-max-files 0 -o r.data
+	refuses "no files" "0: expected a number of files" --switch-output --switch-max-files 0 -o r.data
 	record -e cpu-clock/overwrite/ -o r.data -- true
 	[ $? -ne 0 ] && grep -q -- '--overwrite' out && ! grep -q struct out
 	report $? "the term overwrite is refused, and the message names the option"

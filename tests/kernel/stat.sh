@@ -231,10 +231,10 @@ if in_user_space; then
 	grep -q '^  ^' out
 	report $? "a caret points at the unknown event"
 	refuses "a bad event list" 2 "perch stat: " -e 'cycles,,' -- true
-	refuses "no program" 2 "needs a program"
+	refuses "no program" 2 "name a program"
 	refuses "an unknown option" 2 "unknown option '--frobnicate'" --frobnicate -- true
 	refuses "-x with -j" 2 "exclude each other" -x, -j -- true
-	refuses "-r above the limit" 2 "must be 1 to" -r 1000001 -- true
+	refuses "-r above the limit" 2 "-r 1000001: expected 1 to" -r 1000001 -- true
 	refuses "-r word" 2 "expected a whole number" -r many -- true
 	refuses "-p with -a" 2 "exclude each other" -p 1 -a -- true
 	refuses "-p word" 2 "expected numbers such as" -p init -- true

@@ -251,8 +251,8 @@ if in_user_space; then
 	[ $? -eq 0 ] && grep -q '# Table of individual measurements:' out &&
 		[ "$(grep -Ec '^ +[0-9.]+ \([-+][0-9.]+\) #+$' out)" -eq 3 ] && grep -A1 '# Final result' out | grep -q 'time elapsed'
 	report $? "--table prints the time of each run"
-	refuses "--table of one run" 2 'needs -r N' --table -e page-faults -- true
-	refuses "--table with -x" 2 'cannot be used with -x' --table -r 2 -x, -e page-faults -- true
+	refuses "--table of one run" 2 'add -r N' --table -e page-faults -- true
+	refuses "--table with -x" 2 '--table and -x exclude each other' --table -r 2 -x, -e page-faults -- true
 fi
 if env --default-signal=INT setsid true 2> /dev/null; then
 	setsid env --default-signal=INT "$perch" stat -x, -r 3 -e page-faults -- sh -c ': > up; exec sleep 100' > stdout 2> out &
@@ -340,21 +340,21 @@ report $? "the remedy names a command, not a member of the attr"
 if in_user_space; then
 	refuses "-r with -I" 2 'exclude each other' -r 2 -I 100 -- true
 	refuses "-I above the limit" 2 'milliseconds' -I 99999999999 -- true
-	refuses "--interval-count without -I" 2 'needs -I' --interval-count 2 -- true
+	refuses "--interval-count without -I" 2 'add -I MSEC' --interval-count 2 -- true
 	refuses "--timeout below 10" 2 '10 to' --timeout 5 -- true
 	refuses "-D word" 2 'milliseconds' -D soon -- true
 	refuses "-o with --log-fd" 2 'exclude each other' -o file --log-fd 2 -- true
-	refuses "-B with -x" 2 'applies to the table' -B -x, -- true
+	refuses "-B with -x" 2 'about the table' -B -x, -- true
 	refuses "--metric-only with -r" 2 'exclude each other' --metric-only -r 2 -- true
 	refuses "--metric-only with -j" 2 'exclude each other' --metric-only -j -- true
-	refuses "-A without CPUs" 2 'needs -a or -C' -A -- true
-	refuses "--per-core without CPUs" 2 'needs -a or -C' --per-core -- true
+	refuses "-A without CPUs" 2 'add -a or -C CPUS' -A -- true
+	refuses "--per-core without CPUs" 2 'add -a or -C CPUS' --per-core -- true
 	refuses "-A with --per-core" 2 'exclude each other' -a -A --per-core -- true
-	refuses "--per-thread of a program" 2 'needs running threads' --per-thread -- true
+	refuses "--per-thread of a program" 2 'add -p PID' --per-thread -- true
 	refuses "--all-user with --all-kernel" 2 'exclude each other' --all-user --all-kernel -- true
 	refuses "-n with -e" 2 'counts no events' -n -e page-faults -- true
 	refuses "-M" 2 'only perf has built in' -M IPC -- true
 	refuses "-G without CPUs" 2 '-G needs CPUs' -e page-faults -G / -- true
-	refuses "--for-each-cgroup without CPUs" 2 'needs -a or -C' --for-each-cgroup / -- true
+	refuses "--for-each-cgroup without CPUs" 2 'add -a or -C CPUS' --for-each-cgroup / -- true
 fi
 exit $failed

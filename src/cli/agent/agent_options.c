@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,9 +93,10 @@ static int read_token(struct agent_command *command)
 				       strerror(errno));
 	if (S_ISREG(stat.st_mode) && stat.st_mode & 077) {
 		close(fd);
-		return cli_usage_error(AGENT_COMMAND,
-				       "--token-file %s: others can read or write it: chmod 600",
-				       command->token_file);
+		return cli_usage_error(
+			AGENT_COMMAND,
+			"--token-file %s: others can read or write it, and the token is secret: chmod 600",
+			command->token_file);
 	}
 	file = fdopen(fd, "r");
 	if (file)
@@ -119,12 +121,14 @@ static int check_numbers(const struct agent_command *command)
 	const struct agent_options *agent = &command->options;
 
 	if (!agent->source.frequency || agent->source.frequency > MOST_HZ)
-		return cli_usage_error(AGENT_COMMAND, "-F: expected 1 to %d Hz", MOST_HZ);
+		return cli_usage_error(AGENT_COMMAND, "-F %" PRIu64 ": expected 1 to %d Hz",
+				       agent->source.frequency, MOST_HZ);
 	if (command->history_ns < NS || command->history_ns / NS > MOST_HISTORY)
-		return cli_usage_error(AGENT_COMMAND, "--history: expected 1s to %ds",
-				       MOST_HISTORY);
+		return cli_usage_error(AGENT_COMMAND, "--history %gs: expected 1s to %ds",
+				       (double)command->history_ns / 1e9, MOST_HISTORY);
 	if (!command->memory || command->memory > 1024)
-		return cli_usage_error(AGENT_COMMAND, "--memory: expected 1 to 1024 MB");
+		return cli_usage_error(AGENT_COMMAND, "--memory %" PRIu64 ": expected 1 to 1024 MB",
+				       command->memory);
 	return agent_push_check_numbers(&command->push);
 }
 
@@ -133,9 +137,13 @@ static int check_agent(struct agent_command *command)
 	struct agent_options *agent = &command->options;
 
 	if (command->target.cgroups)
-		return cli_usage_error(AGENT_COMMAND, "-G: samples have their cgroup as a label");
+		return cli_usage_error(
+			AGENT_COMMAND,
+			"-G: perch agent samples all cgroups, and a sample has its cgroup as a label: leave it out");
 	if (agent->once && !command->once_ns)
-		return cli_usage_error(AGENT_COMMAND, "-o is the file of --once TIME");
+		return cli_usage_error(
+			AGENT_COMMAND,
+			"-o is the file of --once: add --once TIME, such as --once 30s");
 	if (command->once_ns && !agent->once)
 		agent->once = "profile.pb.gz";
 	if (!agent->once && !agent->listen && !command->push.nr)
@@ -143,7 +151,9 @@ static int check_agent(struct agent_command *command)
 						      "127.0.0.1:7099, --push URL, or "
 						      "--once 30s -o FILE");
 	if (agent->once && command->push.nr)
-		return cli_usage_error(AGENT_COMMAND, "--once writes a file, and sends nothing");
+		return cli_usage_error(
+			AGENT_COMMAND,
+			"--once (writes a file, and sends nothing) and --push exclude each other: choose one");
 	agent->once_ns = command->once_ns;
 	agent->seconds = command->history_ns / NS;
 	agent->window_bytes = (size_t)command->memory << 20;
@@ -168,8 +178,12 @@ static int parse_words(struct agent_command *command, int argc, char **argv)
 {
 	int next = cli_options_parse(&cli_agent_usage, command, argc, argv);
 
-	return next < argc ? cli_usage_error(AGENT_COMMAND, "'%s' is not an option", argv[next])
-			   : check_numbers(command);
+	return next < argc
+		       ? cli_usage_error(
+				 AGENT_COMMAND,
+				 "'%s' is not an option; it profiles the whole machine, not a program",
+				 argv[next])
+		       : check_numbers(command);
 }
 
 int agent_parse_with_file(struct agent_command *command, int argc, char **argv)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "agent.h"
@@ -19,8 +20,10 @@ static int set_push(const struct cli_given *given)
 	struct perch_error err;
 
 	if (command->nr == AGENT_TARGETS_MAX)
-		return cli_usage_error(given->command, "--push: there can be %d targets",
-				       AGENT_TARGETS_MAX);
+		return cli_usage_error(
+			given->command,
+			"--push: more than %d targets: run a second agent for the others",
+			AGENT_TARGETS_MAX);
 	if (!agent_push_target_parse(&command->target[command->nr], given->text, &err)) {
 		command->nr++;
 		if (!agent_push_target_number(command->target, command->nr, &err))
@@ -88,10 +91,12 @@ void agent_push_set_defaults(struct agent_push_command *command)
 int agent_push_check_numbers(const struct agent_push_command *command)
 {
 	if (command->interval < NS || command->interval > MOST_INTERVAL)
-		return cli_usage_error(AGENT_COMMAND, "--push-interval: expected 1s to 300s");
+		return cli_usage_error(AGENT_COMMAND, "--push-interval %gs: expected 1s to 300s",
+				       (double)command->interval / 1e9);
 	if (!command->spool_mb || command->spool_mb > MOST_SPOOL_MB)
-		return cli_usage_error(AGENT_COMMAND, "--spool-size: expected 1 to %d MB",
-				       MOST_SPOOL_MB);
+		return cli_usage_error(AGENT_COMMAND,
+				       "--spool-size %" PRIu64 ": expected 1 to %d MB",
+				       command->spool_mb, MOST_SPOOL_MB);
 	return 0;
 }
 
@@ -110,7 +115,8 @@ int agent_push_check(const struct agent_push_command *command, struct agent_opti
 		return cli_usage_error(AGENT_COMMAND, "--push-interval: a window, which takes up "
 						      "to 20 %% longer, is longer than --history");
 	if (command->spool && !command->nr)
-		return cli_usage_error(AGENT_COMMAND, "--spool is for windows of --push");
+		return cli_usage_error(AGENT_COMMAND,
+				       "--spool keeps windows of --push: add --push URL");
 	options->rules = command->rules;
 	options->environment = command->environment;
 	options->send = (struct agent_send_options){

@@ -102,7 +102,8 @@ static int set_origin(const struct cli_given *given)
 	if (sscanf(given->text, "%u:%" SCNx64 ":%n", &origin->event, &origin->start, &length) !=
 		    2 ||
 	    !length)
-		return cli_usage_error(COMMAND, "--origin: expected EVENT:START:DSO");
+		return cli_usage_error(COMMAND, "--origin %s: expected EVENT:START:DSO",
+				       given->text);
 	origin->dso = given->text + length;
 	return 0;
 }
@@ -216,7 +217,7 @@ static int parse_arguments(int argc, char **argv)
 	if (extra)
 		return cli_usage_error(COMMAND, "expected one symbol; '%s' is too much", extra);
 	if (operand && annotate.symbol)
-		return cli_usage_error(COMMAND, "expected one symbol: '%s' (-s) or '%s'",
+		return cli_usage_error(COMMAND, "expected one symbol: remove '%s' (-s) or '%s'",
 				       annotate.symbol, operand);
 	if (annotate_style_check(&annotate.style, COMMAND))
 		return CLI_EXIT_USAGE;

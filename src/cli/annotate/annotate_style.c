@@ -37,7 +37,9 @@ const struct cli_option annotate_style_options[] = {
 int annotate_style_check(const struct annotate_style *style, const char *command)
 {
 	return style->strip && !style->prefix
-		       ? cli_usage_error(command, "--prefix-strip needs --prefix")
+		       ? cli_usage_error(
+				 command,
+				 "--prefix-strip shortens paths for --prefix: add --prefix DIR")
 		       : 0;
 }
 

@@ -26,7 +26,8 @@ static int set_duration(const struct cli_given *given)
 
 	calls->least_ms = given->text ? strtod(given->text, &end) : 0;
 	if (given->text && (*end || end == given->text || !(calls->least_ms >= 0)))
-		return cli_usage_error(CALLS_COMMAND, "--duration: expected milliseconds, as 1.5");
+		return cli_usage_error(CALLS_COMMAND,
+				       "--duration %s: expected milliseconds, as 1.5", given->text);
 	return 0;
 }
 

@@ -133,9 +133,10 @@ int calls_select_parse(struct calls *calls)
 		snprintf(word, sizeof(word), "%.*s", (int)length, at);
 		at = at[length] ? at + length + 1 : NULL;
 		if (length >= sizeof(word) || !length)
-			return cli_usage_error(CALLS_COMMAND,
-					       "-e: expected names of system calls or groups, "
-					       "with commas");
+			return cli_usage_error(
+				CALLS_COMMAND,
+				"-e %s: expected names of system calls or groups, with commas",
+				calls->set);
 		status = add_word(calls, word);
 	}
 	return status;

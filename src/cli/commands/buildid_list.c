@@ -291,7 +291,7 @@ int perch_cmd_buildid_list(int argc, char **argv)
 		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
 	if (list.kernel && list.kernel_maps)
-		return cli_usage_error(COMMAND, "-k and -m exclude each other: choose one");
+		return cli_refuse_both(COMMAND, "-k", "-m");
 	if ((list.kernel || list.kernel_maps) && (list.with_hits || list.input.path))
 		return cli_usage_error(COMMAND,
 				       "%s is about the running kernel, %s about a recording: "

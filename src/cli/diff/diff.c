@@ -66,7 +66,7 @@ static int set_keys(const struct cli_given *given)
 					       "period",
 					       key->name);
 		if (diff->nr_keys == DIFF_MAX_KEYS)
-			return cli_usage_error(DIFF_COMMAND, "-s: more than %d keys",
+			return cli_usage_error(DIFF_COMMAND, "-s: more than %d keys: name fewer",
 					       DIFF_MAX_KEYS);
 		for (size_t i = 0; i < diff->nr_keys; i++)
 			repeated |= diff->key[i] == key;
@@ -282,8 +282,9 @@ static int parse_arguments(struct diff_command *command, int argc, char **argv)
 		all |= !strcmp(argv[at - 1], "--");
 		for (; at < argc && (all || argv[at][0] != '-' || !argv[at][1]); at++) {
 			if (nr == DIFF_MAX_FILES)
-				return cli_usage_error(DIFF_COMMAND, "expected at most %d files",
-						       DIFF_MAX_FILES);
+				return cli_usage_error(
+					DIFF_COMMAND, "expected at most %d files; '%s' is too much",
+					DIFF_MAX_FILES, argv[at]);
 			files[nr++] = argv[at];
 		}
 		if (at == argc)

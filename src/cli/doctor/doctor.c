@@ -122,7 +122,10 @@ int perch_cmd_doctor(int argc, char **argv)
 
 	first = cli_options_parse(&cli_doctor_usage, &request, argc, argv);
 	if (first < argc)
-		return cli_usage_error(DOCTOR_COMMAND, "unexpected operand '%s'", argv[first]);
+		return cli_usage_error(
+			DOCTOR_COMMAND,
+			"'%s' is not an option: it checks this machine, not a program or file",
+			argv[first]);
 	if (cli_filter_kills(NULL, perch_checks_load_program))
 		how.load_program = refuse_program;
 	calls = cli_calls_that_survive();

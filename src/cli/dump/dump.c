@@ -30,13 +30,14 @@ static int set_types(const struct cli_given *given)
 	if (!wrong)
 		return 0;
 	if (dump->nr_types == CLI_NR(dump->types))
-		return cli_usage_error(COMMAND, "-t has more than %zu types", CLI_NR(dump->types));
+		return cli_usage_error(COMMAND,
+				       "-t has more than %zu types: name fewer, or leave it out",
+				       CLI_NR(dump->types));
 	length = (int)strcspn(wrong, ",");
 	similar = dump_similar_type(wrong, length);
 	if (similar)
-		return cli_usage_error(
-			COMMAND, "there is no record type '%.*s'; the most similar name is %s",
-			length, wrong, similar);
+		return cli_usage_error(COMMAND, "there is no record type '%.*s'. Did you mean %s?",
+				       length, wrong, similar);
 	return cli_usage_error(
 		COMMAND,
 		"there is no record type '%.*s': use names as report --stats prints them "
@@ -52,7 +53,7 @@ static int set_limit(const struct cli_given *given)
 	if (given->negated)
 		return 0;
 	if (!cli_parse_number(given->text, &dump->limit))
-		return cli_usage_error(COMMAND, "-n %s: not a number of records", given->text);
+		return cli_usage_error(COMMAND, "-n %s: expected a number of records", given->text);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* perch explain: options, the output file, the list of causes. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,24 +42,24 @@ static int check_request(const struct explain_request *request)
 		(request->program != NULL) + (request->pid != NO_PID) + (request->log != NULL);
 
 	if (request->causes && sources)
-		return cli_usage_error(EXPLAIN_COMMAND,
-				       "--causes excludes a program, -p and --strace");
+		return cli_usage_error(
+			EXPLAIN_COMMAND,
+			"--causes prints all causes: leave out the program, -p and --strace");
 	if (request->causes)
 		return 0;
-	if (request->log && request->program)
-		return cli_usage_error(EXPLAIN_COMMAND,
-				       "--strace and a program exclude each other");
 	if (!sources)
-		return cli_usage_error(EXPLAIN_COMMAND,
-				       "a program, -p PID or --strace FILE is needed");
+		return cli_usage_error(
+			EXPLAIN_COMMAND,
+			"nothing to explain: name a program, or add -p PID or --strace FILE");
 	if (sources > 1)
 		return cli_usage_error(EXPLAIN_COMMAND,
-				       "a program, -p and --strace exclude each other");
+				       "a program, -p and --strace exclude each other: choose one");
 	if (request->pid != NO_PID && (!request->pid || request->pid > INT_MAX))
 		return cli_usage_error(EXPLAIN_COMMAND,
-				       "-p: a pid is a number from 1 to 2147483647");
+				       "-p %" PRIu64 ": a pid is a number from 1 to 2147483647",
+				       request->pid);
 	if (request->here && !request->log)
-		return cli_usage_error(EXPLAIN_COMMAND, "--here needs --strace");
+		return cli_usage_error(EXPLAIN_COMMAND, "--here is about a log: add --strace FILE");
 	return 0;
 }
 

@@ -269,9 +269,9 @@ static int contradiction(const char *command, const struct cli_target *target)
 	const char *tasks = target->pids ? "-p" : target->tids ? "-t" : target->user ? "-u" : NULL;
 
 	if (tasks && target->all_cpus)
-		return cli_usage_error(command, "%s and -a exclude each other: choose one", tasks);
+		return cli_refuse_both(command, tasks, "-a");
 	if (tasks && target->cgroups)
-		return cli_usage_error(command, "%s and -G exclude each other: choose one", tasks);
+		return cli_refuse_both(command, tasks, "-G");
 	if (target->cgroups && !target->all_cpus && !target->cpu_list)
 		return cli_usage_error(command, "-G needs CPUs: add -a or -C CPUS");
 	return 0;

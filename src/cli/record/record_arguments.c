@@ -289,7 +289,7 @@ int record_set_max_size(const struct cli_given *given)
 	if (given->negated ||
 	    (!parse_size(given->text, &options->max_bytes, &unit) && unit && options->max_bytes))
 		return 0;
-	cli_usage_error(options->command, "--max-size %s: not a size such as 512K, 10M or 2G",
+	cli_usage_error(options->command, "--max-size %s: expected a size such as 512K, 10M or 2G",
 			given->text);
 	return -EINVAL;
 }
@@ -403,8 +403,9 @@ int record_set_priority(const struct cli_given *given)
 
 	options->realtime = 0;
 	if (!given->negated && !parse_number(given->text, MOST, &priority)) {
-		cli_usage_error(options->command, "-r %s: not a real-time priority from 1 to %d",
-				given->text, MOST);
+		cli_usage_error(options->command,
+				"-r %s: expected a real-time priority from 1 to %d", given->text,
+				MOST);
 		return -EINVAL;
 	}
 	options->realtime = (int)priority;
@@ -419,7 +420,7 @@ int record_set_max_files(const struct cli_given *given)
 	if (given->negated || parse_number(given->text, 1 << 20, &options->max_files))
 		return 0;
 	cli_usage_error(options->command,
-			"--switch-max-files %s: not a number of files from 1 to 1048576",
+			"--switch-max-files %s: expected a number of files from 1 to 1048576",
 			given->text);
 	return -EINVAL;
 }
@@ -492,7 +493,7 @@ int record_set_period(const struct cli_given *given)
 		return 0;
 	cli_usage_error(options->command, "-c %s: %s", given->text,
 			number && !period ? "the period must be above 0; -n records no samples"
-					  : "not a number of events from 1 to 2^63-1");
+					  : "expected a number of events from 1 to 2^63-1");
 	return -EINVAL;
 }
 
@@ -510,7 +511,7 @@ int record_set_pages(const struct cli_given *given)
 		return 0;
 	if (parse_size(given->text, &number, &unit) < 0 || !number || number > 1ull << 40) {
 		cli_usage_error(options->command,
-				"-m %s: not a number of pages or a size such as 512K or 4M",
+				"-m %s: expected a number of pages, or a size such as 512K or 4M",
 				given->text);
 		return -EINVAL;
 	}

@@ -400,17 +400,14 @@ int record_check_samples(const struct record_options *options)
 				       "exclude each other: choose one",
 				       options->no_inherit ? "-i" : "--per-thread");
 	if (options->flag[RECORD_ALL_USER] && options->flag[RECORD_ALL_KERNEL])
-		return cli_usage_error(
-			options->command,
-			"--all-user and --all-kernel exclude each other: choose one");
+		return cli_refuse_both(options->command, "--all-user", "--all-kernel");
 	if (options->defer_chains && options->flag[RECORD_KERNEL_CALLCHAINS])
 		return cli_usage_error(options->command,
 				       "--call-graph fp,defer (user call chains are written later) "
 				       "and --kernel-callchains exclude each other: choose one");
 	if (options->flag[RECORD_USER_CALLCHAINS] && options->flag[RECORD_KERNEL_CALLCHAINS])
-		return cli_usage_error(options->command,
-				       "--user-callchains and --kernel-callchains "
-				       "exclude each other: choose one");
+		return cli_refuse_both(options->command, "--user-callchains",
+				       "--kernel-callchains");
 	return 0;
 }
 

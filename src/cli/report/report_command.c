@@ -24,9 +24,9 @@ static int check_options(void)
 {
 	report.full = report.input.verbose;
 	if (report.hierarchy && report.json)
-		return cli_usage_error(COMMAND, "--hierarchy is not possible with --json");
+		return cli_refuse_both(COMMAND, "--hierarchy", "--json");
 	if (report.show_threads && report.json)
-		return cli_usage_error(COMMAND, "--threads is not possible with --json");
+		return cli_refuse_both(COMMAND, "--threads", "--json");
 	return annotate_style_check(&report.style, COMMAND);
 }
 
@@ -44,8 +44,10 @@ static int parse_arguments(int argc, char **argv)
 		return cli_usage_error(
 			COMMAND, "expected one text of function names; '%s' is too much", extra);
 	if (operand && report.filter.symbol_part)
-		return cli_usage_error(COMMAND, "'%s' and --symbol-filter exclude each other",
-				       operand);
+		return cli_usage_error(
+			COMMAND,
+			"'%s' and --symbol-filter are both a text of function names: remove one",
+			operand);
 	if (operand)
 		report.filter.symbol_part = operand;
 	return 0;

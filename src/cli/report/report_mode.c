@@ -72,8 +72,7 @@ static int open_blocks(struct report *report)
 
 static int exclude_each_other(const struct report *report, const char *option, const char *other)
 {
-	return cli_usage_error(report->input.command, "%s and %s exclude each other", option,
-			       other);
+	return cli_refuse_both(report->input.command, option, other);
 }
 
 static int lacks(const struct report *report, const char *option, const char *what,

@@ -267,7 +267,8 @@ int sched_latency(const struct cli_input *input, int argc, char **argv)
 	latency.reading.input.command = LATENCY_COMMAND;
 	if (cli_options_parse_operand(&sched_latency_usage, &latency, argc, argv, &operand) ||
 	    operand)
-		return cli_usage_error(LATENCY_COMMAND, "expected only options; -i names a file");
+		return cli_usage_error(LATENCY_COMMAND,
+				       "'%s' is not an option; name a file with -i", operand);
 	latency.reading.options = (struct perch_timeline_options){ .interval = take_interval,
 								   .edge = take_edge,
 								   .context = &latency };

@@ -194,7 +194,8 @@ int sched_map(const struct cli_input *input, int argc, char **argv)
 	reading->input = *input;
 	reading->input.command = MAP_COMMAND;
 	if (cli_options_parse_operand(&sched_map_usage, &map, argc, argv, &operand) || operand)
-		return cli_usage_error(MAP_COMMAND, "expected only options; -i names a file");
+		return cli_usage_error(MAP_COMMAND, "'%s' is not an option; name a file with -i",
+				       operand);
 	reading->options = (struct perch_timeline_options){ .interval = take_interval,
 							    .edge = take_edge,
 							    .context = &map };

@@ -239,7 +239,7 @@ const struct cli_usage sched_timehist_usage = {
 static int check(struct timehist *timehist)
 {
 	if (timehist->summary_only && timehist->with_summary)
-		return cli_usage_error(TIMEHIST_COMMAND, "-s and -S exclude each other");
+		return cli_refuse_both(TIMEHIST_COMMAND, "-s", "-S");
 	if ((timehist->summary_only || timehist->with_summary) &&
 	    (timehist->reading.json || timehist->reading.separator))
 		return cli_usage_error(TIMEHIST_COMMAND,
@@ -267,7 +267,8 @@ int sched_timehist(const struct cli_input *input, int argc, char **argv)
 	reading->input.command = TIMEHIST_COMMAND;
 	if (cli_options_parse_operand(&sched_timehist_usage, &timehist, argc, argv, &operand) ||
 	    operand)
-		return cli_usage_error(TIMEHIST_COMMAND, "expected only options; -i names a file");
+		return cli_usage_error(TIMEHIST_COMMAND,
+				       "'%s' is not an option; name a file with -i", operand);
 	reading->options = (struct perch_timeline_options){ .interval = take_interval,
 							    .edge = take_edge,
 							    .context = &timehist };

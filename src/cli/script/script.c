@@ -174,8 +174,7 @@ static int check_options(const struct script *script)
 		return cli_usage_error(SCRIPT_COMMAND, "--max-blocks is about the code of branch "
 						       "stacks: add -F +brstackinsn");
 	if (script->reltime && script->deltatime)
-		return cli_usage_error(SCRIPT_COMMAND, "--reltime and --deltatime exclude each "
-						       "other");
+		return cli_refuse_both(SCRIPT_COMMAND, "--reltime", "--deltatime");
 	if (script->per_event_dump && !strcmp(script->input.path, "standard input"))
 		return cli_usage_error(SCRIPT_COMMAND, "--per-event-dump names its files after "
 						       "that of -i: name one");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of perch stat, and the checks of their combinations. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static int choose_aggregation(struct stat_job *stat)
 		if (!choices[i].given)
 			continue;
 		if (stat->aggregation != STAT_GLOBAL)
-			return cli_usage_error(STAT_COMMAND, "%s and %s exclude each other",
+			return cli_refuse_both(STAT_COMMAND,
 					       stat_aggregation_option(stat->aggregation),
 					       stat_aggregation_option(choices[i].aggregation));
 		stat->aggregation = choices[i].aggregation;
@@ -48,12 +49,13 @@ static int check_aggregation(struct stat_job *stat)
 	if (status || stat->aggregation == STAT_GLOBAL)
 		return status;
 	if (stat->aggregation != STAT_THREAD && !wide)
-		return cli_usage_error(STAT_COMMAND, "%s needs -a or -C CPUS",
+		return cli_usage_error(STAT_COMMAND, "%s needs CPUs: add -a or -C CPUS",
 				       stat_aggregation_option(stat->aggregation));
 	if (stat->aggregation == STAT_THREAD && !wide &&
 	    !cli_target_has_tasks(&stat->options.target))
-		return cli_usage_error(STAT_COMMAND,
-				       "--per-thread needs running threads: -p, -t, -u or -a");
+		return cli_usage_error(
+			STAT_COMMAND,
+			"--per-thread needs threads that run: add -p PID, -t TID, -u USER or -a");
 	if (stat->aggregation == STAT_THREAD &&
 	    (stat->options.target.cpu_list || stat->options.target.cgroups ||
 	     stat->options.for_each_cgroup))
@@ -98,24 +100,30 @@ static int check_times(struct stat_job *stat)
 
 	if (stat->options.repeat > 1000000)
 		return cli_usage_error(STAT_COMMAND,
-				       "-r must be 1 to 1000000 runs, or 0 to run until Ctrl-C");
+				       "-r %" PRIu64
+				       ": expected 1 to 1000000 runs, or 0 to run until Ctrl-C",
+				       stat->options.repeat);
 	if (stat->options.repeat != 1 && !stat->argv)
-		return cli_usage_error(STAT_COMMAND, "-r needs a program to run");
+		return cli_usage_error(STAT_COMMAND, "-r repeats a program: name one");
 	if (stat->options.repeat != 1 && stat->options.interval_ms)
-		return cli_usage_error(STAT_COMMAND, "-r and -I exclude each other");
+		return cli_refuse_both(STAT_COMMAND, "-r", "-I");
 	if (stat->options.interval_ms > 1000000000)
-		return cli_usage_error(STAT_COMMAND, "-I must be 1 to 1000000000 milliseconds");
+		return cli_usage_error(STAT_COMMAND,
+				       "-I %" PRIu64 ": expected 1 to 1000000000 milliseconds",
+				       stat->options.interval_ms);
 	if ((stat->options.interval_count || stat->options.interval_clear ||
 	     stat->options.summary) &&
 	    !stat->options.interval_ms)
-		return cli_usage_error(STAT_COMMAND, "--%s needs -I MSEC",
+		return cli_usage_error(STAT_COMMAND, "--%s is about the counts of -I: add -I MSEC",
 				       stat->options.interval_count   ? "interval-count"
 				       : stat->options.interval_clear ? "interval-clear"
 								      : "summary");
 	if (stat->options.timeout_ms &&
 	    (stat->options.timeout_ms < 10 || stat->options.timeout_ms > 1000000000))
 		return cli_usage_error(STAT_COMMAND,
-				       "--timeout must be 10 to 1000000000 milliseconds");
+				       "--timeout %" PRIu64
+				       ": expected 10 to 1000000000 milliseconds",
+				       stat->options.timeout_ms);
 	if (!stat->options.delay)
 		return 0;
 	stat->options.delay_ms = -1;
@@ -124,7 +132,8 @@ static int check_times(struct stat_job *stat)
 	if (!cli_parse_number(stat->options.delay, &delay) || delay > 1000000000)
 		return cli_usage_error(
 			STAT_COMMAND,
-			"-D must be a number of milliseconds, or -1 to leave the events disabled");
+			"-D %s: expected milliseconds, or -1 to leave the events disabled",
+			stat->options.delay);
 	stat->options.delay_ms = (long)delay;
 	return 0;
 }
@@ -132,26 +141,28 @@ static int check_times(struct stat_job *stat)
 static int check_output(struct stat_job *stat)
 {
 	if (stat->options.separator && stat->options.json)
-		return cli_usage_error(STAT_COMMAND, "-x and -j exclude each other");
+		return cli_refuse_both(STAT_COMMAND, "-x", "-j");
 	if ((stat->options.separator || stat->options.json) && stat->options.big_num == 1)
 		return cli_usage_error(STAT_COMMAND,
-				       "-B applies to the table: it cannot be used with %s",
+				       "-B is about the table, which %s replaces: leave out one",
 				       stat->options.json ? "-j" : "-x");
 	if (stat->options.output_path && stat->options.log_fd)
-		return cli_usage_error(STAT_COMMAND, "-o and --log-fd exclude each other");
+		return cli_refuse_both(STAT_COMMAND, "-o", "--log-fd");
 	if (stat->options.append && !stat->options.output_path && !stat->options.log_fd)
-		return cli_usage_error(STAT_COMMAND, "--append needs -o FILE or --log-fd FD");
+		return cli_usage_error(STAT_COMMAND,
+				       "--append is about a file: add -o FILE or --log-fd FD");
 	if (stat->options.table && stat->options.repeat <= 1)
-		return cli_usage_error(STAT_COMMAND, "--table needs -r N with N > 1");
+		return cli_usage_error(STAT_COMMAND, "--table compares runs: add -r N, with N > 1");
 	if (stat->options.table && (stat->options.separator || stat->options.json))
-		return cli_usage_error(STAT_COMMAND, "--table cannot be used with %s",
-				       stat->options.json ? "-j" : "-x");
+		return cli_refuse_both(STAT_COMMAND, "--table", stat->options.json ? "-j" : "-x");
 	if (stat->options.metric_only && (stat->options.repeat != 1 || stat->options.json))
-		return cli_usage_error(STAT_COMMAND, "--metric-only and %s exclude each other",
+		return cli_refuse_both(STAT_COMMAND, "--metric-only",
 				       stat->options.json ? "-j" : "-r");
 	if (stat->options.log_fd > INT32_MAX)
 		return cli_usage_error(STAT_COMMAND,
-				       "--log-fd must be the number of an open descriptor");
+				       "--log-fd %" PRIu64
+				       ": expected the number of an open descriptor",
+				       stat->options.log_fd);
 	if (stat->options.separator && !strcmp(stat->options.separator, "\\t"))
 		stat->options.separator = "\t";
 	return 0;
@@ -170,9 +181,10 @@ static int check_options(struct stat_job *stat)
 	if (status)
 		return status;
 	if (stat->options.target.cgroups && stat->options.for_each_cgroup)
-		return cli_usage_error(STAT_COMMAND, "-G and --for-each-cgroup exclude each other");
+		return cli_refuse_both(STAT_COMMAND, "-G", "--for-each-cgroup");
 	if (stat->options.for_each_cgroup && !cli_target_system_wide(&stat->options.target))
-		return cli_usage_error(STAT_COMMAND, "--for-each-cgroup needs -a or -C CPUS");
+		return cli_usage_error(STAT_COMMAND,
+				       "--for-each-cgroup needs CPUs: add -a or -C CPUS");
 	if (stat->options.no_inherit &&
 	    cli_target_check_inherit(STAT_COMMAND, &stat->options.target, "-i"))
 		return CLI_EXIT_USAGE;
@@ -181,13 +193,12 @@ static int check_options(struct stat_job *stat)
 				       "--no-csv-summary is about the sums in the output of -x: "
 				       "add -I MSEC --summary -x SEP");
 	if (stat->options.all_user && stat->options.all_kernel)
-		return cli_usage_error(STAT_COMMAND,
-				       "--all-user and --all-kernel exclude each other");
+		return cli_refuse_both(STAT_COMMAND, "--all-user", "--all-kernel");
 	if (stat->options.null && !stat->argv && cli_target_has_tasks(&stat->options.target))
-		return cli_usage_error(STAT_COMMAND, "-n needs a program");
+		return cli_usage_error(STAT_COMMAND, "-n measures the time of a program: name one");
 	if (stat->options.null && (stat->events.list.nr || stat->options.detailed))
 		return cli_usage_error(STAT_COMMAND,
-				       "-n counts no events: it cannot be used with -e or -d");
+				       "-n counts no events: leave it out, or -e and -d");
 	return 0;
 }
 

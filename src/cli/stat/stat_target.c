@@ -218,7 +218,9 @@ int stat_choose_targets(struct stat_job *stat)
 	int status = 0;
 
 	if (!has_target && !stat->argv)
-		return cli_usage_error(STAT_COMMAND, "needs a program, or -p, -t, -u, -a or -C");
+		return cli_usage_error(
+			STAT_COMMAND,
+			"nothing to count: name a program, or add -p PID, -t TID, -u USER, -a or -C CPUS");
 	/* reports options that exclude each other, also if there is nothing to count */
 	if (stat->options.target.cgroups || !stat->nr_parts) {
 		struct perch_targets unused = { 0 };

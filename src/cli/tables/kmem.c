@@ -248,7 +248,7 @@ static int choose_stat(struct tables *tables)
 	struct kmem *kmem = kmem_of(tables);
 
 	if (kmem->slab && kmem->page)
-		return cli_usage_error(COMMAND, "--slab and --page exclude each other: choose one");
+		return cli_refuse_both(COMMAND, "--slab", "--page");
 	if (kmem->live && !kmem->page)
 		return cli_usage_error(COMMAND, "--live is about pages: add --page");
 	tables->events = kmem->page ? kmem_page_events : slab_events;

@@ -202,8 +202,8 @@ static int refuse_word(const struct tables *tables, const char *word)
 		return cli_usage_error(name, "perch %s has no '%s': %s", name, word, command->hint);
 	put_words(command, list, sizeof(list));
 	if (!word)
-		return cli_usage_error(name, "what is wanted? %s", list);
-	return cli_usage_error(name, "'%s' is unknown; expected %s", word, list);
+		return cli_usage_error(name, "nothing to do: name one of %s", list);
+	return cli_usage_error(name, "there is no '%s'; expected %s", word, list);
 }
 
 /* A wrong word was taken for a program. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of `perch top`, with perf's names and meanings. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -75,9 +76,11 @@ static int check_top(struct top *top)
 	struct report *report = &top->report;
 
 	if (!top->delay || top->delay > 86400)
-		return cli_usage_error(TOP_COMMAND, "-d: expected 1 to 86400 seconds");
+		return cli_usage_error(TOP_COMMAND, "-d %" PRIu64 ": expected 1 to 86400 seconds",
+				       top->delay);
 	if (top->hide_kernel && top->hide_user)
-		return cli_usage_error(TOP_COMMAND, "-K and -U together hide all samples");
+		return cli_usage_error(TOP_COMMAND,
+				       "-K and -U together hide all samples: choose one");
 	if (report->tui && !report->stdio && !screen_is_possible())
 		return cli_usage_error(TOP_COMMAND, "--tui needs a terminal on standard input and "
 						    "output, and the variable TERM");
