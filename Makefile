@@ -34,6 +34,11 @@ fuzz:
 test-fleet: build
 	@PERCH=$(abspath $(BUILD))/perch tests/fleet/fleet.py || [ $$? -eq 77 ]
 
+# of new users, in bare roots of Debian 12 and 13; as root, with debootstrap
+.PHONY: first-hour
+first-hour:
+	@tests/first-hour/run || [ $$? -eq 77 ]
+
 test-long:
 	@scripts/setup test
 	@scripts/test-long
