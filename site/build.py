@@ -164,7 +164,10 @@ def main():
         sys.exit(f"site: {output} has other files: name an empty or a new directory")
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
-    Site(build, output).build()
+    site = Site(build, output)
+    site.build()
+    if site.manual.missing:
+        sys.exit(f"site: there are no pages {', '.join(sorted(site.manual.missing))}")
     print(f"site: {len(list(output.rglob('*.html')))} pages in {output}")
 
 

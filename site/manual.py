@@ -27,6 +27,7 @@ class Manual:
     def __init__(self, build):
         directory = Path(build) / "man"
         self.files = {file.name: file for file in [*directory.glob("*.[1-8]"), *(directory / "man3").glob("*.3")]}
+        self.missing = set()    # names of pages in texts that are no pages
         self.target = {}        # file of each page and alias: "perch_event.3" -> "perch_event.3"
         for name, file in self.files.items():
             with open(file, encoding="utf-8") as page:
@@ -49,6 +50,8 @@ class Manual:
 
         def link(match):
             page = self.find(match[0].split("(")[0].rstrip(".-"), match[1])
+            if match[1] and not page:
+                self.missing.add(match[0])
             return f'<a href="{directory}{page}.html">{match[0]}</a>' if page and page != own else match[0]
         parts = TAG.split(text)
         parts[::2] = [NAME.sub(link, part) for part in parts[::2]]
