@@ -47,7 +47,8 @@ struct encoding {
 	struct agent_groups groups;
 	enum agent_kind kind;
 	uint64_t from, to;
-	bool functions; /* have names */
+	bool functions;		       /* have names */
+	struct agent_unnamed *unnamed; /* is set */
 };
 
 /* ---- mappings ---- */
@@ -426,17 +427,19 @@ static int encode_slices(struct encoding *encoding, FILE *out, struct perch_erro
 
 	if (encoding->kind == AGENT_PAGE)
 		return agent_page(encoding->agent, encoding->from, encoding->to,
-				  encoding->functions, out, err);
+				  encoding->functions, out, encoding->unnamed, err);
 	rc = prepare_rows(encoding, err);
 	if (rc >= 0)
 		rc = encoding->kind == AGENT_PYROSCOPE ? write_groups(encoding, out, err)
 						       : write_rows(encoding, AGENT_NONE, out, err);
+	if (encoding->names)
+		agent_names_unnamed(encoding->names, encoding->unnamed);
 	clear_encoding(encoding);
 	return rc;
 }
 
 int agent_encode(const struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
-		 FILE *out, struct perch_error *err)
+		 FILE *out, struct agent_unnamed *unnamed, struct perch_error *err)
 {
 	int rc = -ENOMEM;
 
@@ -448,6 +451,7 @@ int agent_encode(const struct agent *agent, enum agent_kind kind, uint64_t from,
 			.from = from,
 			.to = to,
 			.functions = functions,
+			.unnamed = unnamed,
 		};
 
 		rewind(out);

@@ -69,9 +69,10 @@ static void limit_memory(void)
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-static _Noreturn void make_profile(const struct agent *agent, enum agent_kind kind, uint64_t from,
-				   uint64_t to, int fd)
+static _Noreturn void make_profile(const struct agent *agent, const struct agent_job *job,
+				   uint64_t from, uint64_t to)
 {
+	struct agent_unnamed unnamed = { .files = { 0 } };
 	struct perch_error err = { 0 };
 	FILE *out;
 	int rc;
@@ -79,12 +80,14 @@ static _Noreturn void make_profile(const struct agent *agent, enum agent_kind ki
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "perch-profile");
 	setpriority(PRIO_PROCESS, 0, 10);
-	close_descriptors(fd);
+	close_descriptors(job->fd);
 	limit_memory();
 	out = fdopen(3, "w");
 	if (!out)
 		_exit(1);
-	rc = agent_encode(agent, kind, from, to, out, &err);
+	rc = agent_encode(agent, job->kind, from, to, out, &unnamed, &err);
+	if (job->unnamed)
+		*job->unnamed = unnamed;
 	if (rc < 0) {
 		rewind(out);
 		(void)!ftruncate(3, 0);
@@ -96,6 +99,24 @@ static _Noreturn void make_profile(const struct agent *agent, enum agent_kind ki
 }
 
 /* ---- in the agent ---- */
+
+/* Returns memory that the child has, too; NULL if there is none. */
+static struct agent_unnamed *make_shared(void)
+{
+	void *shared = mmap(NULL, sizeof(struct agent_unnamed), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return shared == MAP_FAILED ? NULL : shared;
+}
+
+static void free_job(struct agent_job *job)
+{
+	if (job->fd >= 0)
+		close(job->fd);
+	if (job->unnamed)
+		munmap(job->unnamed, sizeof(*job->unnamed));
+	free(job);
+}
 
 int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
 		    void (*done)(struct agent *agent, struct agent_job *job, bool ok),
@@ -113,15 +134,14 @@ int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, ui
 				   .done = done,
 				   .context = context,
 				   .fd = memfd_create("perch-profile", MFD_CLOEXEC) };
+	job->unnamed = make_shared();
 	job->pid = job->fd < 0 ? -1 : fork();
 	if (!job->pid)
-		make_profile(agent, kind, from, to, job->fd);
+		make_profile(agent, job, from, to);
 	if (job->pid < 0) {
 		int rc = -errno;
 
-		if (job->fd >= 0)
-			close(job->fd);
-		free(job);
+		free_job(job);
 		return rc;
 	}
 	job->next = agent->jobs;
@@ -137,10 +157,10 @@ static void end_job(struct agent *agent, struct agent_job **at, bool ok)
 	*at = job->next;
 	agent->nr_jobs--;
 	*(ok ? &agent->profiles[job->kind] : &agent->failed[job->kind]) += 1;
+	if (ok && job->unnamed)
+		agent->unnamed = *job->unnamed;
 	job->done(agent, job, ok);
-	if (job->fd >= 0)
-		close(job->fd);
-	free(job);
+	free_job(job);
 }
 
 static void count_cpu(struct agent *agent, const struct rusage *usage)

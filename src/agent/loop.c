@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -265,6 +266,24 @@ static void open_counters(struct agent *agent)
 			agent_cgroup_counters_new(agent->counters, source->machine);
 }
 
+/* Says where it is, and what this user cannot read, so that names are missing. */
+static void note_start(const struct agent *agent)
+{
+	char missing[256] = "";
+
+	if (!agent->options->listen)
+		return;
+	for (size_t i = 0; i < AGENT_NR_PARTS; i++)
+		if (agent_source_lacks(agent->source, agent_parts[i].part)) {
+			size_t used = strlen(missing);
+
+			snprintf(missing + used, sizeof(missing) - used, "%s%s",
+				 used ? ", " : ". Missing: ", agent_parts[i].text);
+		}
+	agent_note(agent, "serves http://%s/%s%s", agent->options->listen, missing,
+		   missing[0] ? " ('perch doctor --agent' has the reasons)" : "");
+}
+
 static int open_and_run(struct agent *agent, struct perch_error *err)
 {
 	const struct agent_options *options = agent->options;
@@ -288,8 +307,10 @@ static int open_and_run(struct agent *agent, struct perch_error *err)
 		agent_cut(agent);
 		rc = agent_send_open(agent, err);
 	}
-	if (!rc)
+	if (!rc) {
+		note_start(agent);
 		rc = wait_and_work(agent, signals, err);
+	}
 	agent_send_close(agent);
 	agent_jobs_end(agent);
 	if (rc >= 0)

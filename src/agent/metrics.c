@@ -25,15 +25,6 @@ static void put_samples(struct agent_metrics *metrics, const struct agent *agent
 
 static void put_source(struct agent_metrics *metrics, const struct agent *agent)
 {
-	static const struct {
-		enum perch_recorder_part part;
-		const char *name;
-	} parts[] = {
-		{ PERCH_RECORDER_CGROUPS, "cgroups" },
-		{ PERCH_RECORDER_KERNEL, "kernel" },
-		{ PERCH_RECORDER_BPF, "bpf" },
-		{ PERCH_RECORDER_PROCESSES, "processes" },
-	};
 	struct agent_source_stats stats;
 
 	agent_source_get_stats(agent->source, &stats);
@@ -52,9 +43,19 @@ static void put_source(struct agent_metrics *metrics, const struct agent *agent)
 	agent_metric_value(metrics, NULL, NULL, (double)stats.ring_bytes);
 	agent_metric_gauge(metrics, "perch_missing",
 			   "1 if some of this cannot be read, so that names are missing.");
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		agent_metric_value(metrics, "part", parts[i].name,
-				   agent_source_lacks(agent->source, parts[i].part) ? 1 : 0);
+	for (size_t i = 0; i < AGENT_NR_PARTS; i++)
+		agent_metric_value(metrics, "part", agent_parts[i].name,
+				   agent_source_lacks(agent->source, agent_parts[i].part) != NULL);
+}
+
+static void put_unnamed(struct agent_metrics *metrics, const struct agent *agent)
+{
+	static const char *const reasons[AGENT_NR_UNNAMED] = { AGENT_UNNAMED_NAMES };
+
+	agent_metric_gauge(metrics, "perch_unnamed_files",
+			   "Files of the last profile that gave it no names, or few, by reason.");
+	for (size_t i = 0; i < AGENT_NR_UNNAMED; i++)
+		agent_metric_value(metrics, "reason", reasons[i], agent->unnamed.files[i]);
 }
 
 static void put_window(struct agent_metrics *metrics, const struct agent *agent)
@@ -132,10 +133,11 @@ char *agent_metrics(const struct agent *agent, bool open_metrics, size_t *size)
 	put_reload(&metrics, agent);
 	put_samples(&metrics, agent);
 	put_source(&metrics, agent);
+	put_unnamed(&metrics, agent);
 	put_window(&metrics, agent);
 	agent_send_put(agent, &metrics);
 	if (agent->cgroups)
-		agent_cgroups_put(agent->cgroups, agent_source_is_clock(agent->source),
+		agent_cgroups_put(agent->cgroups, agent_source_sample_ns(agent->source) != 0,
 				  agent->options->source.off_cpu, !agent->cgroup_counters,
 				  &metrics);
 	if (agent->counters)

@@ -45,6 +45,7 @@ struct agent_names {
 	uint64_t memory;		     /* of this process before they were read */
 	const struct perch_dso *unread;	     /* a file that needs too much memory; NULL: none */
 	bool no_functions;		     /* all files have only their own names */
+	struct agent_unnamed unnamed;
 };
 
 /* ---- texts, each once ---- */
@@ -200,6 +201,42 @@ static int name_address(struct agent_names *names, struct address *to, struct pe
 	return rc;
 }
 
+/* The names of a file are complete. */
+static void count_unnamed(struct agent_names *names, const struct perch_dso *dso)
+{
+	enum agent_unnamed_reason reason = AGENT_UNNAMED_OTHER;
+
+	if (!dso || !names->symbols || !perch_dso_is(dso, PERCH_DSO_IS_FILE))
+		return;
+	if (names->no_functions || dso == names->unread) {
+		names->unnamed.files[AGENT_UNNAMED_MEMORY]++;
+		return;
+	}
+	if (!perch_symbols_error(names->symbols, dso))
+		return;
+	switch (perch_symbols_error_reason(names->symbols, dso)) {
+	case PERCH_SYMBOLS_STRIPPED:
+	case PERCH_SYMBOLS_NOT_ON_SERVERS:
+		reason = AGENT_UNNAMED_STRIPPED;
+		break;
+	case PERCH_SYMBOLS_NO_PERMISSION:
+		reason = AGENT_UNNAMED_PERMISSION;
+		break;
+	case PERCH_SYMBOLS_REPLACED:
+	case PERCH_SYMBOLS_NOT_MOUNTED:
+	case PERCH_SYMBOLS_OTHER_MOUNTS:
+	case PERCH_SYMBOLS_OTHER_FILE:
+	case PERCH_SYMBOLS_NO_FILE:
+	case PERCH_SYMBOLS_NO_FILE_ANY_MORE:
+	case PERCH_SYMBOLS_DELETED:
+		reason = AGENT_UNNAMED_GONE;
+		break;
+	default:
+		break;
+	}
+	names->unnamed.files[reason]++;
+}
+
 static int name_all(struct agent_names *names, struct address **order, size_t nr,
 		    struct perch_error *err)
 {
@@ -209,12 +246,14 @@ static int name_all(struct agent_names *names, struct address **order, size_t nr
 	qsort(order, nr, sizeof(*order), compare_addresses);
 	for (size_t i = 0; i < nr && rc >= 0; i++) {
 		if (order[i]->address->dso != dso) {
+			count_unnamed(names, dso);
 			dso = order[i]->address->dso;
 			rc = open_symbols(names, dso, err);
 		}
 		if (rc >= 0)
 			rc = name_address(names, order[i], err);
 	}
+	count_unnamed(names, dso);
 	close_symbols(names);
 	return rc;
 }
@@ -249,6 +288,11 @@ int agent_names_new(struct agent_names **result, const struct agent_window *wind
 	rc = name_all(names, order, nr_used, err);
 	free(order);
 	return rc;
+}
+
+void agent_names_unnamed(const struct agent_names *names, struct agent_unnamed *unnamed)
+{
+	*unnamed = names->unnamed;
 }
 
 void agent_names_free(struct agent_names *names)

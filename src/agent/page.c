@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <perch/export.h>
 
 #include "base/no_memory.h"
@@ -54,9 +55,11 @@ static void put_stack(const struct folding *folding, uint32_t stack)
 			    agent_window_frame(folding->window, chain[nr], &next));
 }
 
-/* Writes the stacks of the first event: "NAME;main;f 3". */
-static void fold_rows(const struct folding *folding, const struct agent_row *rows, size_t nr)
+/* Writes the stacks of the first event: "NAME;main;f 3". Returns the number of its samples. */
+static uint64_t fold_rows(const struct folding *folding, const struct agent_row *rows, size_t nr)
 {
+	uint64_t samples = 0;
+
 	for (size_t i = 0; i < nr && !rows[i].event; i++) {
 		struct agent_sample_labels labels =
 			agent_window_labels(folding->window, rows[i].labels);
@@ -66,12 +69,20 @@ static void fold_rows(const struct folding *folding, const struct agent_row *row
 						       : "[all threads]");
 		put_stack(folding, rows[i].stack);
 		fprintf(folding->out, " %u\n", rows[i].samples);
+		samples += rows[i].samples;
 	}
+	return samples;
 }
 
-/* Stores the text, which free(3) frees; NULL after a failure. */
+struct folded {
+	char *text; /* for free(3) */
+	size_t size;
+	uint64_t samples;
+};
+
+/* Stores the text; NULL after a failure. */
 static int fold_all(const struct agent *agent, uint64_t from, uint64_t to, bool functions,
-		    char **text, size_t *size, struct perch_error *err)
+		    struct folded *folded, struct agent_unnamed *unnamed, struct perch_error *err)
 {
 	struct folding folding = { .window = agent->window };
 	size_t nr;
@@ -79,23 +90,51 @@ static int fold_all(const struct agent *agent, uint64_t from, uint64_t to, bool 
 	int rc = agent_names_new(&folding.names, agent->window, agent->source, rows, nr, functions,
 				 err);
 
-	*text = NULL;
-	folding.out = rc < 0 ? NULL : open_memstream(text, size);
+	*folded = (struct folded){ .text = NULL };
+	folding.out = rc < 0 ? NULL : open_memstream(&folded->text, &folded->size);
 	if (folding.out) {
-		fold_rows(&folding, rows, nr);
+		folded->samples = fold_rows(&folding, rows, nr);
 		if (fclose(folding.out)) {
-			free(*text);
-			*text = NULL;
+			free(folded->text);
+			folded->text = NULL;
 		}
 	}
+	if (folding.names)
+		agent_names_unnamed(folding.names, unnamed);
 	agent_names_free(folding.names);
 	free(rows);
-	return rc < 0 || *text ? rc : PERCH__NO_MEMORY(err, "for a page");
+	return rc < 0 || folded->text ? rc : PERCH__NO_MEMORY(err, "for a page");
 }
 
-static int write_page(FILE *in, FILE *out, struct perch_error *err)
+static void put_time(uint64_t ns, char text[16])
 {
-	const struct perch_export_options options = { .title = "perch agent: the last minutes" };
+	time_t seconds = (time_t)(ns / 1000000000);
+	struct tm local;
+
+	if (!localtime_r(&seconds, &local) || !strftime(text, 16, "%H:%M:%S", &local))
+		text[0] = '\0';
+}
+
+/* The time that the page is of, and the CPU time if samples stand for it. */
+static void make_title(const struct agent *agent, uint64_t from, uint64_t to, uint64_t samples,
+		       char *title, size_t size)
+{
+	uint64_t begin, end, now = agent_now(), wall = agent_wall_now(),
+			     sample_ns = agent_source_sample_ns(agent->source);
+	char first[16], last[16], cpu[64] = "";
+
+	agent_window_times(agent->window, from, to, &begin, &end);
+	put_time(wall - (now - begin), first);
+	put_time(wall - (now - end), last);
+	if (sample_ns)
+		snprintf(cpu, sizeof(cpu), ", %.1f s of CPU time",
+			 (double)(samples * sample_ns) / 1e9);
+	snprintf(title, size, "perch agent: %s to %s%s", first, last, cpu);
+}
+
+static int write_page(const char *title, FILE *in, FILE *out, struct perch_error *err)
+{
+	const struct perch_export_options options = { .title = title };
 	struct perch_export *export;
 	int rc = perch_export_new(&export, NULL, PERCH_EXPORT_PAGE, &options, err);
 
@@ -108,24 +147,25 @@ static int write_page(FILE *in, FILE *out, struct perch_error *err)
 }
 
 int agent_page(const struct agent *agent, uint64_t from, uint64_t to, bool functions, FILE *out,
-	       struct perch_error *err)
+	       struct agent_unnamed *unnamed, struct perch_error *err)
 {
-	size_t size = 0;
-	char *text;
+	struct folded folded;
+	char title[128];
 	FILE *in;
-	int rc = fold_all(agent, from, to, functions, &text, &size, err);
+	int rc = fold_all(agent, from, to, functions, &folded, unnamed, err);
 
 	if (rc < 0)
 		return rc;
-	if (!size) {
-		free(text);
+	if (!folded.size) {
+		free(folded.text);
 		return perch_error_set(err, EAGAIN, PERCH_ERROR_USAGE,
 				       "no samples yet: look again in some seconds");
 	}
-	in = fmemopen(text, size, "r");
-	rc = in ? write_page(in, out, err) : PERCH__NO_MEMORY(err, "for a page");
+	make_title(agent, from, to, folded.samples, title, sizeof(title));
+	in = fmemopen(folded.text, folded.size, "r");
+	rc = in ? write_page(title, in, out, err) : PERCH__NO_MEMORY(err, "for a page");
 	if (in)
 		fclose(in);
-	free(text);
+	free(folded.text);
 	return rc;
 }

@@ -7,6 +7,6 @@
 
 /* Writes a page of slices. Returns 0 or a negative errno. */
 int agent_page(const struct agent *agent, uint64_t from, uint64_t to, bool functions, FILE *out,
-	       struct perch_error *err);
+	       struct agent_unnamed *unnamed, struct perch_error *err);
 
 #endif

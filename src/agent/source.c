@@ -24,6 +24,13 @@
 #define CACHED_ROUND_BYTES (256u << 10) /* of memory between rounds */
 #define MOST_ROUND_BYTES   (8u << 20)	/* of records that wait to be sorted */
 
+const struct agent_part agent_parts[AGENT_NR_PARTS] = {
+	{ PERCH_RECORDER_CGROUPS, "cgroups", "cgroups" },
+	{ PERCH_RECORDER_KERNEL, "kernel", "names of the kernel" },
+	{ PERCH_RECORDER_BPF, "bpf", "BPF programs" },
+	{ PERCH_RECORDER_PROCESSES, "processes", "mappings of processes that ran before" },
+};
+
 /* One recording. */
 struct epoch {
 	struct perch_recorder *recorder; /* NULL: it has ended */
@@ -529,7 +536,7 @@ uint64_t agent_source_samples(const struct agent_source *source, size_t event)
 	return event < AGENT_MOST_EVENTS ? source->samples[event] : 0;
 }
 
-bool agent_source_is_clock(const struct agent_source *source)
+uint64_t agent_source_sample_ns(const struct agent_source *source)
 {
 	return source->sample_ns;
 }

@@ -34,6 +34,15 @@ struct agent_source_stats {
 
 struct agent_source;
 
+/* What this user may not be able to read. */
+struct agent_part {
+	enum perch_recorder_part part;
+	const char *name; /* in the metrics */
+	const char *text;
+};
+enum { AGENT_NR_PARTS = 4 };
+extern const struct agent_part agent_parts[AGENT_NR_PARTS];
+
 /* Opens the events and reads what runs. The options and the window must outlive the source. Returns
  * 0, or a negative errno. */
 int agent_source_open(struct agent_source **source, const struct agent_source_options *options,
@@ -74,7 +83,7 @@ const struct perch_error *agent_source_lacks(const struct agent_source *source,
 void agent_source_get_stats(const struct agent_source *source, struct agent_source_stats *stats);
 /* By event index: the samples that the window got. */
 uint64_t agent_source_samples(const struct agent_source *source, size_t event);
-/* True if samples of the first event stand for CPU time. */
-bool agent_source_is_clock(const struct agent_source *source);
+/* The CPU time that a sample of the first event stands for; 0: it is no clock. */
+uint64_t agent_source_sample_ns(const struct agent_source *source);
 
 #endif

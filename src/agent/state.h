@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "agent.h"
+#include "names.h"
 #include "push/spool.h"
 
 struct agent_http;
@@ -32,6 +33,7 @@ struct agent {
 	uint64_t profiles[AGENT_NR_KINDS]; /* that were made */
 	uint64_t failed[AGENT_NR_KINDS];   /* that were not */
 	uint64_t child_cpu_us;		   /* of processes that made them */
+	struct agent_unnamed unnamed;	   /* of the last one */
 	uint64_t slice;			   /* number of the open one */
 	uint64_t next_slice;		   /* ns: when the open one ends */
 	uint64_t first_memory;		   /* of this process after the start, in bytes */
@@ -71,6 +73,7 @@ struct agent_job {
 	int fd; /* of a file in memory, with the profile or the reason of a failure */
 	enum agent_kind kind;
 	uint64_t started;
+	struct agent_unnamed *unnamed; /* the child writes it; NULL: out of memory */
 	/* Called once; fd is closed afterwards unless it is set to -1. ok: fd has the profile. */
 	void (*done)(struct agent *agent, struct agent_job *job, bool ok);
 	void *context;
@@ -90,7 +93,7 @@ void agent_jobs_end(struct agent *agent);
 
 /* Writes the profile of some slices. Returns 0 or a negative errno. */
 int agent_encode(const struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
-		 FILE *out, struct perch_error *err);
+		 FILE *out, struct agent_unnamed *unnamed, struct perch_error *err);
 
 /* ---- http.c ---- */
 

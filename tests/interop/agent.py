@@ -98,7 +98,7 @@ def check_page(agent):
 def check_requests(agent):
     for path, wanted in (("/x", 404), ("/debug/pprof/", 404), ("/debug/pprof/offcpu", 404), ("/debug/pprof/profile?seconds=0", 400),
                          ("/debug/pprof/profile?seconds=99999", 400), ("/debug/pprof/profile?seconds=-1", 400),
-                         ("/debug/pprof/profile?past=1x", 400), ("/../../etc/passwd", 404)):
+                         ("/debug/pprof/profile?past=1x", 400), ("/debug/pprof/profile?past=2&seconds=2", 400), ("/../../etc/passwd", 404)):
         status, body, _ = agent.get(path)
         check(status == wanted and body.endswith(b"\n"), f"{path}: {wanted}", [status, body[:200]])
     status, _, headers = agent.get("/metrics", "POST")
@@ -261,8 +261,11 @@ def check_token(target, work):
     check(agent.end()[0] == 0, "SIGTERM ends it")
 
 
-def check_rights(program):
-    """With CAP_PERFMON alone, a program that starts later has names."""
+def check_rights(program, work):
+    """With CAP_PERFMON alone, a program that starts later has names, if its file can be read."""
+    hidden = os.path.join(work, "private", "hidden")
+    os.mkdir(os.path.dirname(hidden), 0o700)
+    shutil.copy(program, hidden)
     capability = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all,+perfmon", "--ambient-caps=-all,+perfmon",
                   "--bounding-set=-all,+perfmon"]
     if os.geteuid() or not shutil.which("setpriv") or subprocess.run([*capability, "true"], check=False, capture_output=True).returncode:
@@ -273,14 +276,22 @@ def check_rights(program):
         errors = agent.process.communicate()[1]
         skip("CAP_PERFMON is enough", "it cannot open events here: " + errors.strip().replace("\n", " "))
         return
-    later = subprocess.Popen([program])
+    later, unreadable = subprocess.Popen([program]), subprocess.Popen([hidden])
     try:
         wait_for_samples(agent, agent.metric("perch_samples_total") + 20)
         check(agent.profile("seconds=3").total("hot") > 0, "CAP_PERFMON is enough to name what starts later")
+        check(agent.metric('perch_unnamed_files{reason="permission"}') >= 1, "a file that this user may not read is counted")
+        done = subprocess.run([word.replace("+perfmon", "+perfmon,+sys_ptrace") for word in capability] + [PERCH, "doctor", "--agent", "-j"],
+                              capture_output=True, text=True, check=False, timeout=limit(60))
+        files = next((found for found in json.loads(done.stdout or '{"checks": []}')["checks"] if found["id"] == "agent-files"), None)
+        check(files and files["status"] == "limited" and "CAP_DAC_READ_SEARCH" in files["change"], "perch doctor --agent counts it, too", done)
     finally:
-        later.kill()
-        later.wait()
+        for child in (later, unreadable):
+            child.kill()
+            child.wait()
     check(agent.end()[0] == 0, "SIGTERM ends it")
+    missing = "names of the kernel" in agent.first
+    check(agent.first and missing == ("CAP_SYSLOG" in done.stdout), "the first line says what is missing", [agent.first, done.stdout])
 
 
 def check_doctor():
@@ -346,7 +357,7 @@ def main():
             check_end(program, None)
             if not target:
                 check_off_cpu(program)
-            check_rights(program)
+            check_rights(program, work)
             check_doctor()
         finally:
             hot.kill()

@@ -52,6 +52,7 @@ class Agent:
     def __init__(self, *options, prefix=(), token=None, preexec_fn=None):
         self.port = free_port()
         self.token = token
+        self.first = ""   # the line that says where it serves, after its end
         self.process = subprocess.Popen([*prefix, PERCH, "agent", "--listen", f"127.0.0.1:{self.port}", *options], stderr=subprocess.PIPE,
                                         text=True, preexec_fn=preexec_fn)
         end = now() + limit(30)
@@ -85,14 +86,16 @@ class Agent:
         return sum(float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.M))
 
     def end(self, number=signal.SIGTERM):
-        """Ends it by a signal. Returns the status and what it printed."""
+        """Ends it by a signal. Returns the status and what it printed after the line that says where it serves."""
         self.process.send_signal(number)
         try:
             _, errors = self.process.communicate(timeout=limit(30))
         except subprocess.TimeoutExpired:
             self.process.kill()
             _, errors = self.process.communicate()
-        return self.process.returncode, errors
+        lines = errors.splitlines(True)
+        self.first = next((line for line in lines if line.startswith("perch agent: serves http://")), "")
+        return self.process.returncode, "".join(line for line in lines if line != self.first)
 
     def events(self):
         """How many events it has open."""

@@ -67,7 +67,7 @@ static void applies_rules(void **state)
 		"^/system\\.slice/([a-z]+)-([0-9]+)?\\.service$ => number=n\\2",
 		"\\.service$ => systemd.unit=",
 		"nginx => service.name=web \\0\\\\1",
-		"/(a)(b)?(c)$ => groups=<\\1\\2\\3\\9>",
+		"/(a)(b)?(c)$ => groups=<\\1\\2\\3>",
 		NULL,
 	};
 	struct agent_label_rules *rules = make_rules(text);
@@ -108,6 +108,8 @@ static void refuses_rules(void **state)
 		"a b=c",
 		"a\n=b",
 		"( => a=b",
+		"(a) => a=\\2",
+		"a=>a=b",
 		"[a => a=b",
 		"a{1000} => a=b",
 		"x => y",

@@ -224,38 +224,17 @@ static const char *get_value(void *context, const char *name, bool header)
 		connection->handle, header ? MHD_HEADER_KIND : MHD_GET_ARGUMENT_KIND, name);
 }
 
-/* Takes as long for any wrong text. */
-static bool is_token(const char *text, const char *token)
-{
-	size_t length = strlen(token), given;
-	unsigned char difference = 0;
-
-	if (!text || strncmp(text, "Bearer ", 7) != 0)
-		return false;
-	text += 7;
-	given = strlen(text);
-	for (size_t i = 0; i < length; i++)
-		difference |= (unsigned char)(token[i] ^ (i < given ? text[i] : '\0'));
-	return !difference && given == length;
-}
-
 static enum MHD_Result answer(struct agent_http *http, struct connection *connection,
 			      const char *path, const char *method, void **state)
 {
-	const struct agent_options *options = http->agent->options;
 	struct agent_answer answer = { .status = 200 };
+	const char *reason;
+	unsigned status = agent_http_refusal(http->agent->options->token, method, get_value,
+					     connection, &reason);
 
 	connection->asked = true;
-	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		return send_refusal(http, connection->handle, 405, "only GET and HEAD");
-	if (options->token &&
-	    !is_token(get_value(connection, "Authorization", true), options->token))
-		return send_refusal(http, connection->handle, 401,
-				    "the token is missing or wrong: Authorization: Bearer TOKEN");
-	if (!options->token && !agent_http_host_is_local(get_value(connection, "Host", true)))
-		return send_refusal(
-			http, connection->handle, 403,
-			"without a token the server has no name: use its number or localhost");
+	if (status)
+		return send_refusal(http, connection->handle, status, reason);
 	if (!agent_http_answer(http->agent, path, get_value, connection, &answer))
 		return MHD_NO;
 	if (!answer.text && !strcmp(method, "HEAD"))

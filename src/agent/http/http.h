@@ -57,6 +57,10 @@ struct agent_answer {
 /* Finds a parameter of the query; NULL: it is missing, or without a value. */
 typedef const char *agent_query(void *context, const char *name, bool header);
 
+/* Checks who asks for what. token: what requests must have; NULL: none. Returns 0, or the status of
+ * the refusal, and the reason. */
+unsigned agent_http_refusal(const char *token, const char *method, agent_query *query,
+			    void *context, const char **reason);
 /* Answers a GET. Returns false if out of memory. */
 bool agent_http_answer(struct agent *agent, const char *path, agent_query *query, void *context,
 		       struct agent_answer *answer);

@@ -26,6 +26,43 @@ bool agent_http_text(struct agent_answer *answer, unsigned status, const char *f
 	return answer->text;
 }
 
+/* ---- who may ask ---- */
+
+/* Takes as long for any wrong text. */
+static bool is_token(const char *text, const char *token)
+{
+	size_t length = strlen(token), given;
+	unsigned char difference = 0;
+
+	if (!text || strncmp(text, "Bearer ", 7) != 0)
+		return false;
+	text += 7;
+	given = strlen(text);
+	for (size_t i = 0; i < length; i++)
+		difference |= (unsigned char)(token[i] ^ (i < given ? text[i] : '\0'));
+	return !difference && given == length;
+}
+
+unsigned agent_http_refusal(const char *token, const char *method, agent_query *query,
+			    void *context, const char **reason)
+{
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+		*reason = "only GET and HEAD";
+		return 405;
+	}
+	if (token && !is_token(query(context, "Authorization", true), token)) {
+		*reason = "the token is missing or wrong: Authorization: Bearer TOKEN";
+		return 401;
+	}
+	if (!token && !agent_http_host_is_local(query(context, "Host", true))) {
+		*reason = "without a token the server has no name: use its number or localhost";
+		return 403;
+	}
+	return 0;
+}
+
+/* ---- what is at a path ---- */
+
 /* Reads a number of seconds. Returns false if it is none, or too large. */
 static bool get_seconds(const struct agent *agent, const char *text, uint64_t *seconds)
 {
@@ -45,6 +82,8 @@ static bool ask_profile(struct agent *agent, enum agent_kind kind, bool past, ag
 	const char *text = query(context, "past", false);
 	uint64_t seconds = past ? PAGE_SECONDS : DEFAULT_SECONDS;
 
+	if (text && query(context, "seconds", false))
+		return agent_http_text(answer, 400, "past or seconds, not both\n");
 	past |= text != NULL;
 	if (!past)
 		text = query(context, "seconds", false);

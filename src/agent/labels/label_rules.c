@@ -90,6 +90,15 @@ static void clear_rule(struct label_rule *rule)
 	free(rule->key);
 }
 
+/* True if the value has the number of a group that the expression does not have. */
+static bool has_other_group(const struct label_rule *rule)
+{
+	for (const char *at = rule->value; (at = strchr(at, '\\')); at += 1 + (at[1] != 0))
+		if (isdigit((unsigned char)at[1]) && (size_t)(at[1] - '0') > rule->pattern.re_nsub)
+			return true;
+	return false;
+}
+
 static int parse_rule(struct label_rule *rule, const char *text, struct perch_error *err)
 {
 	const char *arrow = strstr(text, ARROW), *label = arrow ? arrow + strlen(ARROW) : text;
@@ -98,6 +107,8 @@ static int parse_rule(struct label_rule *rule, const char *text, struct perch_er
 
 	if (strlen(text) > TEXT_MAX)
 		return refuse_rule(err, "", "it has more than 1024 bytes");
+	if (!arrow && strstr(text, "=>"))
+		return refuse_rule(err, text, "blanks are missing around =>");
 	if (!equal || !is_key(label, (size_t)(equal - label)))
 		return refuse_rule(err, text,
 				   "expected a key of letters, digits, '.', '_' and '-'");
@@ -114,6 +125,10 @@ static int parse_rule(struct label_rule *rule, const char *text, struct perch_er
 		rc = pattern ? set_pattern(rule, text, pattern, err)
 			     : PERCH__NO_MEMORY(err, "for a label");
 		free(pattern);
+		if (!rc && has_other_group(rule))
+			rc = refuse_rule(err, text,
+					 "the expression has fewer groups than the "
+					 "value refers to");
 	}
 	return rc;
 }

@@ -7,15 +7,18 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/library.h"
+#include "base/hash_table.h"
 #include "base/nr.h"
 #include "commands/build_options.h"
 #include "doctor.h"
 
-#define GROUP "perch agent"
+#define GROUP	   "perch agent"
+#define MOST_FILES 16384
 
 /* Checks of the machine, and what perch agent lacks where they fail. */
 static const struct {
@@ -98,6 +101,78 @@ static void check_running(struct perch_check *result)
 			"functions of the others have no names until these programs start again");
 }
 
+/* Files of code that programs have mapped, each once, and how many this user may not read. */
+struct mapped_files {
+	uint64_t seen[MOST_FILES]; /* hashes of paths; 0: free */
+	unsigned nr, denied;
+};
+
+/* Returns false if the path was looked at before, or too many were. */
+static bool note_path(struct mapped_files *files, const char *path)
+{
+	uint64_t hash = perch__hash_text(1, path) | 1;
+	size_t at = hash % MOST_FILES;
+
+	while (files->seen[at] && files->seen[at] != hash)
+		at = (at + 1) % MOST_FILES;
+	if (files->seen[at] || files->nr >= MOST_FILES / 2)
+		return false;
+	files->seen[at] = hash;
+	return true;
+}
+
+/* A line is "START-END r-xp OFFSET DEVICE INODE PATH". */
+static void look_at_mapping(struct mapped_files *files, char *line)
+{
+	char *path = strchr(line, '/'), executable;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (!path || strstr(path, " (deleted)") || sscanf(line, "%*s %*2c%c", &executable) != 1 ||
+	    executable != 'x' || !note_path(files, path))
+		return;
+	files->nr++;
+	files->denied += access(path, R_OK) && (errno == EACCES || errno == EPERM);
+}
+
+static void look_at_process(struct mapped_files *files, const char *pid)
+{
+	char path[300], *line = NULL;
+	size_t capacity = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && getline(&line, &capacity, maps) > 0)
+		look_at_mapping(files, line);
+	free(line);
+	if (maps)
+		fclose(maps);
+}
+
+/* Paths in other mount namespaces may be those of other files here, or of none. */
+static void check_files(struct perch_check *result)
+{
+	struct mapped_files *files = calloc(1, sizeof(*files));
+	DIR *directory = files ? opendir("/proc") : NULL;
+	struct dirent *entry;
+
+	*result = (struct perch_check){ .id = "agent-files",
+					.group = GROUP,
+					.title = "files of programs" };
+	while (directory && (entry = readdir(directory)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			look_at_process(files, entry->d_name);
+	if (directory)
+		closedir(directory);
+	if (files)
+		snprintf(result->value, sizeof(result->value), "%u of %u can be read",
+			 files->nr - files->denied, files->nr);
+	if (files && files->denied)
+		set_limited(result, "grant CAP_DAC_READ_SEARCH to perch agent",
+			    "functions of the others have no names");
+	free(files);
+}
+
 /* A library that is loaded when it is needed. */
 static void check_library(struct perch_check *result, const char *id, const char *title,
 			  const char *library, const char *package, const char *cost)
@@ -125,6 +200,7 @@ size_t doctor_agent_results(const struct perch_checks *checks,
 	for (size_t i = 0; i < PERCH__NR(rights); i++)
 		check_right(checks, i, &results[nr++]);
 	check_running(&results[nr++]);
+	check_files(&results[nr++]);
 	check_library(&results[nr++], "agent-listen", "a server (--listen)", "libmicrohttpd.so.12",
 		      "libmicrohttpd12", "profiles and metrics cannot be served");
 	check_library(&results[nr++], "agent-push", "sending (--push)", "libcurl.so.4", "libcurl4",
