@@ -356,4 +356,13 @@ for seconds in 0.01 0.03 0.05 0.08 0.12 0.2; do
 done
 [ -z "$left" ]
 report $? "a signal while events are opened leaves no definition$left"
+"$perch" record -o ended.data -e "uprobe:$target-plain:work(count)" sh -c 'trap "" TERM; sleep 2' > out 2>&1 &
+sleep 0.5
+kill -TERM $! 2> err
+sleep 0.3
+kill -TERM $! 2> err
+wait $! 2> err
+[ ! -d /sys/kernel/tracing/events/perch ] ||
+	! find /sys/kernel/tracing/events/perch -name "p_*_$!_*" | grep -q .
+report $? "nor a second one while the recorder waits for the program"
 exit $failed

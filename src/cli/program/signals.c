@@ -30,6 +30,11 @@ void cli_hold_signals(void)
 	held = held || !sigprocmask(SIG_BLOCK, &set, &before);
 }
 
+bool cli_signals_are_held(void)
+{
+	return held;
+}
+
 void cli_release_signals(void)
 {
 	if (held)

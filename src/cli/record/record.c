@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,9 +20,11 @@
 #include "output_file.h"
 #include "record.h"
 #include "program/seccomp_kill.h"
+#include "program/signals.h"
 
 #define EXIT_POLLS   100 /* of a program that got a signal */
 #define EXIT_POLL_NS 20000000
+#define WAIT_MS	     100
 
 /*
  * The file is created only after the program was started, so that a program that cannot be started
@@ -179,6 +183,26 @@ static int begin(struct record *record, struct record_plan *plan)
 	return start(record);
 }
 
+/* Waits until the program ends. If probes are to be removed, signals do not end the recorder, but
+ * this. */
+static void wait_for_program(struct record *record)
+{
+	const int flags = cli_signals_are_held() ? WNOHANG : 0;
+	struct pollfd signals = { record->signals, POLLIN, 0 };
+	struct signalfd_siginfo info;
+
+	while (cli_program_wait(&record->program, flags, &record->program_status,
+				&record->program_usage) > 0) {
+		poll(&signals, 1, WAIT_MS); /* .signals can be -1 after a failure */
+		if (read(record->signals, &info, sizeof(info)) != sizeof(info) ||
+		    info.ssi_signo == SIGCHLD || info.ssi_signo == SIGUSR2)
+			continue;
+		if (!record->ended_by)
+			record->ended_by = (int)info.ssi_signo;
+		return;
+	}
+}
+
 /*
  * A program that still runs after a signal has ended the recording has got that signal too, from
  * the terminal or from the loop. It has two seconds to end; then, or when it ignores the signal, it
@@ -198,11 +222,11 @@ static void end_program(struct record *record)
 	}
 	sigemptyset(&none);
 	/* the file is complete, so a signal may end the recorder from here on */
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (!cli_signals_are_held())
+		sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!record->ended_by && !record->full) {
 		cli_note(record->options->command, "the program continues without being recorded");
-		cli_program_wait(&record->program, 0, &record->program_status,
-				 &record->program_usage);
+		wait_for_program(record);
 		return;
 	}
 	ignored = record->ended_by && cli_program_ignores(&record->program, record->ended_by);
@@ -215,7 +239,7 @@ static void end_program(struct record *record)
 		nanosleep(&poll_time, NULL);
 	}
 	kill(record->program.pid, SIGTERM);
-	cli_program_wait(&record->program, 0, &record->program_status, &record->program_usage);
+	wait_for_program(record);
 }
 
 static int exit_status(const struct record *record, int status)
