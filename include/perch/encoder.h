@@ -73,7 +73,8 @@ enum perch_encoder_flags {
  *
  * The first event with sample_ns is the CPU time, "cpu" in nanoseconds, the name that engines know.
  * In pprof its values are the added ones if unit is "nanoseconds". If not, they are sample_ns for
- * each sample, next to the added ones. In OTLP, values are numbers of samples and the period is
+ * each sample, next to the added ones; the number of samples is that of CPU time, because engines
+ * multiply it by the period. In OTLP, values are numbers of samples and the period is
  * sample_ns, the form that all engines read.
  */
 struct perch_encoder_event {

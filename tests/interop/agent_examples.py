@@ -56,6 +56,11 @@ def check_unit():
         done = run("systemd-analyze", "verify", path)
         complaints = [line for line in done.stderr.splitlines() if "perch-agent" in line]
         check(not complaints, "perch-agent.service: systemd reads it", *complaints)
+        done = run("systemd-analyze", "security", "--offline=yes", "--threshold=40", path)
+        if "option" in done.stderr:
+            skip("perch-agent.service: its exposure", "this systemd-analyze reads no file of another place")
+        else:
+            check(not done.returncode, "perch-agent.service: its exposure is at most 4.0 of 10", done.stdout[-200:], done.stderr)
 
 
 def check_prometheus():

@@ -25,7 +25,7 @@ def check_windows(options, work):
     """What is sent is what was sampled, and engines can read it."""
     receiver, spool = Receiver(), os.path.join(work, "spool")
     agent = Agent("--no-counters", *options, "--push", f"http://127.0.0.1:{receiver.port}", "--push", f"pyroscope+http://127.0.0.1:{receiver.port}",
-                  "-e", "cpu-clock,page-faults", "--push-interval", "1s", "--spool", spool, "--label", "cluster=test", "--label", "x=1", "--label", "^ => x=")
+                  "-e", "cpu-clock,task-clock", "--push-interval", "1s", "--spool", spool, "--label", "cluster=test", "--label", "x=1", "--label", "^ => x=")
     wait_until(lambda: len(receiver.windows) > 5, "windows come")
     wait_until(lambda: agent.metric("perch_push_windows_total") > 5, "windows are counted")
     sampled = agent.metric("perch_samples_total")
@@ -67,6 +67,8 @@ def check_pyroscope(requests):
     check(all(profile.types[:2] == [("samples", "count"), ("cpu", "nanoseconds")] for _, profile, _ in found), "types as Pyroscope knows them")
     check(all(re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) for _, profile, _ in found for name, _ in profile.types),
           "types of values are names in its queries", found and found[0][1].types)
+    check(all(profile.total(value=1) == profile.period * profile.total() for _, profile, _ in found) and any(profile.total(value=2) for _, profile, _ in found),
+          "samples are those of CPU time beside another event", [str(profile.total(value=i)) for _, profile, _ in found for i in range(3)])
     check(len({number for _, _, number in found}) == len(found), "each profile has an id")
     check(all(headers["Content-Type"] == "application/proto" for headers, _ in requests), "the content is that of the Connect protocol")
 
