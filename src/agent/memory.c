@@ -35,6 +35,13 @@ uint64_t agent_used_memory(void)
 	return read_pages("%*u %*u %*u %*u %*u %lu");
 }
 
+void agent_trim_memory(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
 uint64_t agent_resident_memory(void)
 {
 	return read_pages("%*u %lu");

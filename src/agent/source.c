@@ -19,6 +19,7 @@
 #include "base/no_memory.h"
 #include "labels/labels.h"
 #include "live_session.h"
+#include "memory.h"
 
 #define FIRST_OF_FILES	   64		/* record types that the kernel does not write */
 #define CACHED_ROUND_BYTES (256u << 10) /* of memory between rounds */
@@ -418,8 +419,10 @@ static void count_epoch(const struct agent_source *source, struct agent_source_s
 
 bool agent_source_free_old(struct agent_source *source, uint64_t oldest)
 {
-	if (source->before.session && oldest > source->before.ended)
+	if (source->before.session && oldest > source->before.ended) {
 		close_epoch(&source->before);
+		agent_trim_memory(); /* there were two of them for some minutes */
+	}
 	return !source->before.session;
 }
 
