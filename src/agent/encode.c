@@ -421,6 +421,13 @@ static int write_groups(struct encoding *encoding, FILE *out, struct perch_error
 	return rc;
 }
 
+/* Engines refuse a request without profiles, so it has no bytes then. */
+static bool is_empty_request(const struct encoding *encoding)
+{
+	return !encoding->nr_rows &&
+	       (encoding->kind == AGENT_OTLP || encoding->kind == AGENT_PYROSCOPE);
+}
+
 static int encode_slices(struct encoding *encoding, FILE *out, struct perch_error *err)
 {
 	int rc;
@@ -429,7 +436,7 @@ static int encode_slices(struct encoding *encoding, FILE *out, struct perch_erro
 		return agent_page(encoding->agent, encoding->from, encoding->to,
 				  encoding->functions, out, encoding->unnamed, err);
 	rc = prepare_rows(encoding, err);
-	if (rc >= 0)
+	if (rc >= 0 && !is_empty_request(encoding))
 		rc = encoding->kind == AGENT_PYROSCOPE ? write_groups(encoding, out, err)
 						       : write_rows(encoding, AGENT_NONE, out, err);
 	if (encoding->names)

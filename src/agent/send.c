@@ -94,8 +94,10 @@ static const char *add_window(struct agent *agent, const struct stream *stream, 
 	void *bytes;
 
 	memcpy(window.profile_id, agent->profile_id[stream->kind], sizeof(window.profile_id));
-	if (fstat(fd, &status) || !status.st_size)
-		return "it is empty";
+	if (fstat(fd, &status))
+		return strerror(errno);
+	if (!status.st_size) /* without samples */
+		return NULL;
 	window.size = (size_t)status.st_size;
 	bytes = mmap(NULL, window.size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)

@@ -129,6 +129,25 @@ def check_pressure(options):
     check(windows[3][4] != windows[2][4] and all(later[4] != windows[2][4] for later in windows[3:]), "a refused one is not")
 
 
+def check_idle():
+    """Engines refuse a request without profiles: a window without samples is not sent."""
+    receiver = Receiver()
+    with subprocess.Popen(["sh", "-c", "kill -STOP $$"]) as idle:
+        def state():
+            with open(f"/proc/{idle.pid}/stat", encoding="utf-8") as file:
+                return file.read().rsplit(") ", 1)[1][0]
+
+        wait_until(lambda: state() == "T", "a process is stopped")
+        agent = Agent("--no-counters", "-p", str(idle.pid), "--push", f"http://127.0.0.1:{receiver.port}", "--push",
+                      f"pyroscope+http://127.0.0.1:{receiver.port}", "--push-interval", "1s")
+        wait_until(lambda: agent.metric("perch_profiles_total") >= 6, "windows are made")
+        status, errors = agent.end()
+        idle.kill()
+    receiver.stop()
+    check(status == 0 and not errors, "it says nothing of windows without samples", errors)
+    check(not receiver.windows, "and sends none", len(receiver.windows))
+
+
 def check_reload(options, work):
     """SIGHUP reads the file again; a wrong file changes nothing."""
     receiver, path = Receiver(), os.path.join(work, "agent.conf")
@@ -172,7 +191,7 @@ def check_reload(options, work):
     receiver.stop()
     check(status == 0 and "is read again" in errors and "nonsense" in errors and errors.count("the options stay") == 6 and
           "the options of before are used again" in errors, "it says what it did", errors)
-    for text in (f"{path}:3: --history banana: ", f"{path}:3: --spool-size: ", f"{path}:4: unknown option '--nonsense'",
+    for text in (f"{path}:3: --history banana: ", f"{path}:3: --spool-size 0: ", f"{path}:4: unknown option '--nonsense'",
                  f"{path}:4: history needs a restart; it stays as at the start"):
         check(text in errors, text, errors)
 
@@ -218,6 +237,7 @@ def main():
             check_windows(options, work)
             check_outage(options, work)
             check_pressure(options)
+            check_idle()
             check_reload(options, work)
             check_tls(options, work)
 
