@@ -304,7 +304,7 @@ static int put_sum(struct pprof *pprof, const struct encoder_sum *sum)
 		return -ENOMEM;
 	for (size_t i = 0; i < pprof->nr_columns; i++)
 		pprof->value[i] = 0;
-	/* engines take a sample for the time of the period, which is that of CPU time if there is one */
+	/* engines take a sample for the time of the period: that of CPU time if there is one */
 	if (encoder->cpu == NO_INDEX || sum->event == encoder->cpu)
 		pprof->value[0] = (int64_t)sum->samples;
 	if (column)
