@@ -65,7 +65,7 @@ static void *run_thread(void *context)
 static void free_batches(struct perch__batch_thread *thread)
 {
 	for (size_t i = 0; i < thread->job.nr_batches; i++)
-		free(thread->batch[i]);
+		(thread->job.free ? thread->job.free : free)(thread->batch[i]);
 	free(thread);
 }
 

@@ -12,8 +12,9 @@ struct perch__batch_job {
 	int (*run)(void *context, void *batch);
 	void *context;
 	size_t batch_size;
-	size_t nr_batches; /* that are filled or wait at most */
-	bool writes;	   /* the signals of a failed write are not blocked in the thread */
+	size_t nr_batches;	   /* that are filled or wait at most */
+	void (*free)(void *batch); /* NULL: free() */
+	bool writes;		   /* the signals of a failed write are not blocked in the thread */
 };
 
 struct perch__batch_thread;

@@ -385,9 +385,9 @@ static struct perch_dso *kernel_dso(struct perch_processes *processes,
 		/* pgoff is the recorded address of the symbol at the end of the name */
 		if (dso)
 			dso->text_start = mmap->page_offset;
-		processes->kernel_dso = dso;
+		processes->unmapped.kernel_dso = dso;
 	} else if (!*name) {
-		return processes->unknown;
+		return processes->unmapped.unknown;
 	} else {
 		dso = perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_MODULE,
 				       mmap->build_id, mmap->build_id_size);
@@ -449,7 +449,7 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 static int set_kernel_image(struct perch_processes *processes, const struct header_build_id *header)
 {
 	const char *slash = strrchr(header->path, '/');
-	struct perch_dso *dso = processes->kernel_dso;
+	struct perch_dso *dso = processes->unmapped.kernel_dso;
 
 	/* "/vmlinux" or "/vmlinux-6.1.0"; programs have other names, such as vmlinux2elf */
 	if (!slash || strncmp(slash, "/vmlinux", 8) || (slash[8] && slash[8] != '-') ||

@@ -17,6 +17,7 @@
  *	  cgroups.c		  paths of cgroups
  *	  threads.c		  threads and processes, and their names
  *	  switches.c		  the number of threads that run
+ *	  mappings.c		  what is mapped at one moment, for other threads
  *	jitdumps.c		functions of all jitdumps, by time
  *	  dso.c			  DSOs
  *	  space.c		  address spaces
@@ -94,10 +95,26 @@ int perch__space_insert(struct space *space, const struct map *map);
 int perch__space_insert_code(struct space *space, const struct map *map);
 /* Returns the map around an address, or NULL. Does not look into .before. */
 const struct map *perch__space_find(const struct space *space, uint64_t address);
+/* The same for a tree: space->root or space->code. */
+const struct map *perch__map_find(const struct map_node *root, uint64_t address);
+/* Adds a reference to a tree, and drops one. NULL is allowed. A tree with more references than one
+ * is not changed any more: changes make copies of its nodes. */
+struct map_node *perch__map_node_get(struct map_node *node);
+void perch__map_node_put(struct map_node *node);
 /* Returns the code of a JIT compiler around an address, or NULL. */
 const struct map *perch__space_find_code(const struct space *space, uint64_t address);
 /* True if a map without a file, in a range of addresses, is executable. */
 bool perch__space_has_generated(const struct space *space, uint64_t start, uint64_t end);
+
+/* What addresses without a mapping belong to. */
+struct unmapped {
+	struct perch_dso *unknown, *kernel_dso;
+	bool kernel_mapped;	  /* there is a map of the kernel or of a module */
+	uint64_t kernel_text_end; /* of the kernel's map; 0 if there is none */
+};
+/* mappings.c: returns the DSO of an address, and its offset in it. map: NULL if there is none. */
+struct perch_dso *perch__map_resolve(const struct map *map, const struct unmapped *unmapped,
+				     bool kernel, uint64_t address, uint64_t *offset);
 
 /* ---- copied_text.c: anonymous memory with the text of a file ---- */
 
@@ -327,11 +344,9 @@ struct perch_processes {
 	struct perch__hash_table by_file;      /* path, device and inode -> dso */
 	struct perch__hash_table header_paths; /* -> header_build_id */
 	struct space *kernel;
-	struct perch_dso *unknown, *kernel_dso;
-	bool kernel_mapped;	  /* there is a map of the kernel or of a module */
-	uint64_t kernel_text_end; /* of the kernel's map; 0 if there is none */
-	uint64_t generation;	  /* of the space that was changed last */
-	bool sampled; /* a thread was asked for: samples may be earlier than later records */
+	struct unmapped unmapped;
+	uint64_t generation; /* of the space that was changed last */
+	bool sampled;	     /* a thread was asked for: samples may be earlier than later records */
 	/* the last synthesized record was a mapping of the process .synthesized */
 	bool synthesizing;
 	uint32_t synthesized;

@@ -6,6 +6,7 @@
 #include "base/kernel/process_owner.h"
 #include "base/no_memory.h"
 #include "internal.h"
+#include "mappings.h"
 
 int perch_processes_new(struct perch_processes **result, struct perch_error *err)
 {
@@ -15,12 +16,13 @@ int perch_processes_new(struct perch_processes **result, struct perch_error *err
 	if (processes) {
 		processes->seed = perch__hash_seed(processes);
 		processes->kernel = perch__space_new(0);
-		processes->unknown = perch__dso_named(processes, unknown, sizeof(unknown) - 1,
-						      PERCH_DSO_UNKNOWN, NULL, 0);
-		processes->kernel_dso = perch__dso_named(processes, kernel, sizeof(kernel) - 1,
-							 PERCH_DSO_KERNEL, NULL, 0);
+		processes->unmapped.unknown = perch__dso_named(
+			processes, unknown, sizeof(unknown) - 1, PERCH_DSO_UNKNOWN, NULL, 0);
+		processes->unmapped.kernel_dso = perch__dso_named(
+			processes, kernel, sizeof(kernel) - 1, PERCH_DSO_KERNEL, NULL, 0);
 	}
-	if (!processes || !processes->kernel || !processes->unknown || !processes->kernel_dso) {
+	if (!processes || !processes->kernel || !processes->unmapped.unknown ||
+	    !processes->unmapped.kernel_dso) {
 		perch_processes_free(processes);
 		return PERCH__NO_MEMORY(err, "for address spaces");
 	}
@@ -161,9 +163,9 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 		return -ENOMEM;
 	if (kernel) {
 		map.offset = map.start;
-		processes->kernel_mapped = true;
-		if (map.dso == processes->kernel_dso)
-			processes->kernel_text_end = map.end;
+		processes->unmapped.kernel_mapped = true;
+		if (map.dso == processes->unmapped.kernel_dso)
+			processes->unmapped.kernel_text_end = map.end;
 		processes->kernel->generation++;
 		return perch__space_insert(processes->kernel, &map);
 	}
@@ -207,7 +209,7 @@ static int apply_kernel_symbol(struct perch_processes *processes, const struct p
 	struct map map = { .start = symbol->address,
 			   .end = symbol->address + symbol->length,
 			   .offset = symbol->address,
-			   .dso = processes->kernel_dso };
+			   .dso = processes->unmapped.kernel_dso };
 
 	if (map.end < map.start)
 		map.end = UINT64_MAX;
@@ -363,17 +365,6 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
 }
 
 /*
- * Recorders map the kernel up to the end of its text. Its data and init text follow, and the call
- * chain of every idle CPU ends in init text. Modules are farther away.
- */
-#define KERNEL_BEHIND_TEXT (256u << 20)
-static bool is_after_text(const struct perch_processes *processes, uint64_t address)
-{
-	return processes->kernel_text_end && address >= processes->kernel_text_end &&
-	       address - processes->kernel_text_end < KERNEL_BEHIND_TEXT;
-}
-
-/*
  * The kernel maps the vdso last, and then still copies arguments to the new stack for some time,
  * with the user registers of the old program. A static program maps nothing more when it runs: the
  * first address in a mapping of its own shows that it does. After that, an address in no mapping is
@@ -412,19 +403,11 @@ void perch_processes_resolve(struct perch_processes *processes, struct perch_thr
 	}
 
 	location->address = address;
-	location->offset = address;
 	location->not_executable = map && map->not_executable;
-	if (map) {
-		location->dso = map->dso;
-		location->offset = address - map->start + map->offset;
-		map->dso->used = true;
-	} else if (kernel && (!processes->kernel_mapped || is_after_text(processes, address))) {
-		/* without a recorded map of the kernel, all its addresses belong to its DSO */
-		location->dso = processes->kernel_dso;
-		processes->kernel_dso->used = true;
-	} else {
-		location->dso = processes->unknown;
-	}
+	location->dso =
+		perch__map_resolve(map, &processes->unmapped, kernel, address, &location->offset);
+	if (location->dso != processes->unmapped.unknown)
+		perch__dso_use(location->dso);
 }
 
 uint64_t perch_processes_kernel_generation(const struct perch_processes *processes)

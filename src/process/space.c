@@ -5,16 +5,16 @@
  */
 #include "internal.h"
 
-static void node_put(struct map_node *node)
+void perch__map_node_put(struct map_node *node)
 {
 	if (!node || --node->references)
 		return;
-	node_put(node->left);
-	node_put(node->right);
+	perch__map_node_put(node->left);
+	perch__map_node_put(node->right);
 	free(node);
 }
 
-static struct map_node *node_get(struct map_node *node)
+struct map_node *perch__map_node_get(struct map_node *node)
 {
 	if (node)
 		node->references++;
@@ -59,12 +59,12 @@ static struct map_node *writable_node(struct space *space, struct map_node *node
 	if (copy) {
 		*copy = *node;
 		copy->references = 1;
-		node_get(copy->left);
-		node_get(copy->right);
+		perch__map_node_get(copy->left);
+		perch__map_node_get(copy->right);
 	} else {
 		space->failed = true;
 	}
-	node_put(node);
+	perch__map_node_put(node);
 	return copy;
 }
 
@@ -79,14 +79,14 @@ static struct map_node *join_trees(struct space *space, struct map_node *first,
 		if (first)
 			first->right = join_trees(space, first->right, second);
 		else
-			node_put(second);
+			perch__map_node_put(second);
 		return first;
 	}
 	second = writable_node(space, second);
 	if (second)
 		second->left = join_trees(space, first, second->left);
 	else
-		node_put(first);
+		perch__map_node_put(first);
 	return second;
 }
 
@@ -131,7 +131,7 @@ static int insert_map(struct space *space, struct map_node **root, const struct 
 		return 0;
 	split_at(space, *root, map->start, &before, &rest, &around);
 	split_at(space, rest, map->end, &covered, &after, &into);
-	node_put(covered);
+	perch__map_node_put(covered);
 	before = join_trees(space, before, new_node(space, map));
 	/* a map that starts before the new one may end after it */
 	if (around.end > map->end) {
@@ -155,7 +155,7 @@ int perch__space_insert_code(struct space *space, const struct map *map)
 	return insert_map(space, &space->code, map);
 }
 
-static const struct map *find_node(const struct map_node *node, uint64_t address)
+const struct map *perch__map_find(const struct map_node *node, uint64_t address)
 {
 	while (node && (address < node->map.start || address >= node->map.end))
 		node = address < node->map.start ? node->left : node->right;
@@ -164,7 +164,7 @@ static const struct map *find_node(const struct map_node *node, uint64_t address
 
 const struct map *perch__space_find(const struct space *space, uint64_t address)
 {
-	return find_node(space->root, address);
+	return perch__map_find(space->root, address);
 }
 
 static bool has_generated(const struct map_node *node, uint64_t start, uint64_t end)
@@ -185,7 +185,7 @@ bool perch__space_has_generated(const struct space *space, uint64_t start, uint6
 
 const struct map *perch__space_find_code(const struct space *space, uint64_t address)
 {
-	const struct map *map = find_node(space->code, address);
+	const struct map *map = perch__map_find(space->code, address);
 
 	return map && map->dso ? map : NULL;
 }
@@ -208,8 +208,8 @@ void perch__space_put(struct space *space)
 {
 	if (!space || --space->references)
 		return;
-	node_put(space->root);
-	node_put(space->code);
+	perch__map_node_put(space->root);
+	perch__map_node_put(space->code);
 	perch__space_discard_before(space);
 	free(space);
 }
@@ -235,8 +235,8 @@ struct space *perch__space_writable(struct space *space)
 	copy = perch__space_new(space->generation);
 	if (!copy)
 		return NULL;
-	copy->root = node_get(space->root);
-	copy->code = node_get(space->code);
+	copy->root = perch__map_node_get(space->root);
+	copy->code = perch__map_node_get(space->code);
 	perch__space_put(space);
 	return copy;
 }

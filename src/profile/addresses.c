@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The distinct addresses of a recording, and the call chains that have them. */
 #include "base/no_memory.h"
+#include "process/mappings.h"
 #include "internal.h"
 
 void perch__matcher_clear(struct matcher *matcher)
@@ -105,13 +106,14 @@ static void set_addresses(struct perch_addresses *addresses, size_t from)
 {
 	for (size_t i = from; i < addresses->keys.nr; i++) {
 		const uint64_t *key = addresses->keys.key[i];
+		uintptr_t dso = key[0] & ~(uint64_t)PERCH_MISC_CPUMODE_MASK;
 
 		addresses->address[i] = (struct perch_address){
-			.dso = (const struct perch_dso
-					*)(uintptr_t)(key[0] & ~(uint64_t)PERCH_MISC_CPUMODE_MASK),
+			.dso = (const struct perch_dso *)dso,
 			.offset = key[1],
 			.cpumode_char = perch__cpumode_char(key[0] & PERCH_MISC_CPUMODE_MASK),
 		};
+		perch__dso_use(addresses->address[i].dso);
 	}
 }
 
@@ -139,18 +141,6 @@ static struct address_id resolve_address(struct perch_addresses *addresses,
 	return number;
 }
 
-/* Returns a number of the address space of an address. */
-static inline uint64_t space_key(const struct perch_addresses *addresses,
-				 const struct perch_thread *thread, unsigned cpumode)
-{
-	/* all processes share the kernel's address space */
-	uint64_t generation = cpumode == PERCH_MISC_KERNEL || cpumode == PERCH_MISC_GUEST_KERNEL
-				      ? perch_processes_kernel_generation(addresses->processes)
-				      : perch_thread_generation(thread);
-
-	return (generation + 1) << 3 | cpumode;
-}
-
 static inline struct recent *recent_of(struct perch_addresses *addresses, uint64_t key, uint64_t ip)
 {
 	return &addresses->recent[(ip ^ ip >> 12 ^ key << 5) % RECENT];
@@ -159,7 +149,7 @@ static inline struct recent *recent_of(struct perch_addresses *addresses, uint64
 struct address_id perch__address_number(struct perch_addresses *addresses,
 					struct perch_thread *thread, unsigned cpumode, uint64_t ip)
 {
-	uint64_t key = space_key(addresses, thread, cpumode);
+	uint64_t key = perch__space_key(addresses->processes, thread, cpumode);
 	struct recent *recent = recent_of(addresses, key, ip);
 
 	if (recent->ip == ip && recent->key == key)
@@ -252,7 +242,8 @@ int perch__addresses_number_chain(struct perch_addresses *addresses, struct perc
 
 	for (size_t at = 0; at < chain->nr - depth; at++)
 		__builtin_prefetch(recent_of(addresses,
-					     space_key(addresses, thread, chain->cpumode[at]),
+					     perch__space_key(addresses->processes, thread,
+							      chain->cpumode[at]),
 					     chain->ip[at]));
 	for (; depth < chain->nr; depth++) {
 		size_t at = chain->nr - 1 - depth;

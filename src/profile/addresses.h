@@ -88,6 +88,17 @@ struct waiting {
 	uint64_t used; /* a bit for each last stack with positions */
 };
 _Static_assert(LAST_STACKS <= 64, "a word has a bit for each last stack");
+/* Returns a number of the address space of an address, not 0. */
+static inline uint64_t perch__space_key(const struct perch_processes *processes,
+					const struct perch_thread *thread, unsigned cpumode)
+{
+	/* all processes share the kernel's address space */
+	uint64_t generation = cpumode == PERCH_MISC_KERNEL || cpumode == PERCH_MISC_GUEST_KERNEL
+				      ? perch_processes_kernel_generation(processes)
+				      : perch_thread_generation(thread);
+
+	return (generation + 1) << 3 | cpumode;
+}
 struct address_key perch__address_key(const struct perch_addresses *addresses,
 				      struct perch_thread *thread, unsigned cpumode, uint64_t ip);
 /* Stores the numbers of the addresses of a chain. Returns how many, or -ENOMEM. */

@@ -23,7 +23,10 @@ int perch__samples_count(struct perch_profile *profile)
 		return 0;
 	batch->unit = profile->unit;
 	start_batch(profile);
-	return perch__batch_count(profile, batch);
+	if (perch__batch_count(profile, batch))
+		return -ENOMEM;
+	perch__batch_drop_mappings(batch);
+	return 0;
 }
 
 /* Makes space in the batch. Returns 0 or -ENOMEM. */
@@ -41,23 +44,16 @@ static int end_batch(struct perch_profile *profile)
 	return perch__counters_pass(profile->counters);
 }
 
-/* Stores the key of an address. */
-static void add_key(struct perch_profile *profile, const struct sample *sample, unsigned cpumode,
-		    uint64_t ip)
-{
-	struct batch *batch = profile->batch;
-
-	batch->key[batch->nr_keys++] =
-		perch__address_key(profile->addresses, sample->thread, cpumode, ip);
-}
-
 static void add_flat(struct perch_profile *profile, const struct sample *sample)
 {
 	const struct chain *chain = sample->chain;
+	uint8_t cpumode = sample->record->misc & PERCH_MISC_CPUMODE_MASK;
 
-	add_key(profile, sample,
-		chain ? chain->cpumode[0] : sample->record->misc & PERCH_MISC_CPUMODE_MASK,
-		chain ? chain->ip[0] : sample->record->sample.ip);
+	if (chain)
+		perch__batch_add_keys(profile, sample->thread, chain->ip, chain->cpumode, 1);
+	else
+		perch__batch_add_keys(profile, sample->thread, &sample->record->sample.ip, &cpumode,
+				      1);
 }
 
 static void add_chain(struct perch_profile *profile, const struct sample *sample,
@@ -77,8 +73,7 @@ static void add_chain(struct perch_profile *profile, const struct sample *sample
 	last->context = context;
 	to->shared = shared;
 	to->nr = chain->nr - shared;
-	for (size_t i = chain->nr - shared; i-- > 0;)
-		add_key(profile, sample, chain->cpumode[i], chain->ip[i]);
+	perch__batch_add_keys(profile, sample->thread, chain->ip, chain->cpumode, to->nr);
 }
 
 int perch__samples_add(struct perch_profile *profile, const struct sample *sample,

@@ -11,6 +11,7 @@ int perch__batch_count(struct perch_profile *profile, struct batch *batch)
 					   profile->addresses->keys.nr + batch->nr_keys, batch->nr)
 		     : perch__tree_reserve(&profile->stacks, batch->nr_keys, batch->nr)))
 		return -ENOMEM;
+	perch__batch_resolve(batch);
 	perch__addresses_number(profile->addresses, &batch->key->word, batch->nr_keys,
 				batch->number);
 	if (profile->flat)

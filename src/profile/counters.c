@@ -58,6 +58,7 @@ static int count_separately(void *context, void *passed)
 				 counter->nr_batches + 2))
 		return -ENOMEM;
 	counter->before[counter->nr_batches++] = numbers_so_far(counter);
+	perch__batch_resolve(batch);
 	perch__key_set_add_all(&counter->keys, &batch->key->word, batch->nr_keys, batch->number);
 	perch__stacks_add(&counter->stacks, counter->last_stack, batch);
 	batch->nr = batch->nr_keys = 0;
@@ -198,6 +199,7 @@ static bool start_counter(struct counter *counter, bool separately)
 		.context = counter,
 		.batch_size = sizeof(struct batch),
 		.nr_batches = BATCHES,
+		.free = perch__batch_free,
 	});
 	return counter->thread;
 }
@@ -227,9 +229,11 @@ int perch__counters_pass(struct counters *counters)
 	int rc = perch__batch_thread_pass(counters->counter[counters->next].thread, &batch);
 
 	counters->profile->batch = batch;
-	if (!rc)
-		counters->next = (counters->next + 1) % counters->nr;
-	return rc;
+	if (rc)
+		return rc;
+	perch__batch_drop_mappings(batch);
+	counters->next = (counters->next + 1) % counters->nr;
+	return 0;
 }
 
 int perch__counters_wait(struct counters *counters)

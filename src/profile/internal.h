@@ -26,6 +26,7 @@
  *	batch.c				collects samples
  *	  counters.c			  threads that count them, and the merge of what they have
  *	    batch_count.c		    counts those of a batch
+ *	      batch_mappings.c		      resolves their addresses
  *	columns/column_list.c		the columns of a profile
  *	  columns/columns.c		  the table of columns (columns/columns.def)
  *	  columns/column_mem.c		  accesses to memory
@@ -83,9 +84,11 @@ struct batch {
 	uint32_t unit; /* what a sample adds to a number of samples */
 	size_t nr, nr_keys;
 	struct batch_sample sample[BATCH_SAMPLES];
-	/* the frames of each sample that are not shared, outermost first */
+	/* The frames of each sample that are not shared, outermost first. Until the batch is
+	 * counted, most keys have the index in mappings[] with the cpumode, and the address. */
 	struct address_key key[BATCH_KEYS];
-	uint32_t number[BATCH_KEYS]; /* of the addresses */
+	struct batch_mappings *mappings; /* NULL until the first key needs them */
+	uint32_t number[BATCH_KEYS];	 /* of the addresses */
 };
 
 struct sample;
@@ -97,6 +100,17 @@ int perch__samples_count(struct perch_profile *profile);
 /* batch_count.c: counts the samples of a batch as a whole, or none of them. Returns 0 or -ENOMEM.
  */
 int perch__batch_count(struct perch_profile *profile, struct batch *batch);
+
+/* ---- batch_mappings.c: batches whose addresses are resolved later, in any thread ---- */
+
+/* Stores the keys of addresses, the last one first, which become valid in perch__batch_resolve().
+ * There must be space. */
+void perch__batch_add_keys(struct perch_profile *profile, struct perch_thread *thread,
+			   const uint64_t *ip, const uint8_t *cpumode, size_t nr);
+void perch__batch_resolve(struct batch *batch);
+/* After that, in the thread of the processes: releases the mappings. */
+void perch__batch_drop_mappings(struct batch *batch);
+void perch__batch_free(void *batch);
 
 /* ---- counters.c: threads that count ---- */
 

@@ -109,7 +109,7 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__row_nodes_clear(&profile->row_nodes);
 	free(profile->graph_item);
 	perch__latency_clear(profile);
-	free(profile->batch);
+	perch__batch_free(profile->batch);
 	free(profile);
 }
 
@@ -482,7 +482,7 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	if (!rc)
 		rc = profile->flat ? perch__flat_fold(profile, &lists) : fold(profile, &lists);
 	perch__frames_clear(&lists);
-	free(profile->batch);
+	perch__batch_free(profile->batch);
 	profile->batch = NULL;
 	/* the addresses are not needed any more */
 	perch__tree_clear(&profile->stacks);
