@@ -52,6 +52,8 @@ LINES = [
     ("perch lock contention -k wait_to", ["wait_total"]),
     ("perch kwork top", ["top"]),
     ("perch kwork report -s runt", ["runtime"]),
+    ("perch kwork top -s sha", ["share"]),
+    ("perch kmem stat --page -s pf", ["pfn"]),
     ("perch kmem stat -s ping", ["pingpong"]),
     ("perch block latency -s queue_a", ["queue_avg"]),
     ("perch mem -t store rep", ["report"]),

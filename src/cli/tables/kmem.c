@@ -328,8 +328,9 @@ static const struct cli_subcommand first_words[] = {
 
 static const struct cli_word *column_words(void)
 {
-	return tables_column_words(
-		(const struct tables_column *const[]){ caller_columns, object_columns, NULL });
+	return tables_column_words((const struct tables_column *const[]){
+		caller_columns, object_columns, kmem_page_views[0].columns,
+		kmem_page_views[1].columns, NULL });
 }
 
 const struct cli_usage cli_kmem_usage = {

@@ -466,8 +466,9 @@ static const struct cli_subcommand first_words[] = {
 
 static const struct cli_word *column_words(void)
 {
-	return tables_column_words(
-		(const struct tables_column *const[]){ run_columns, delay_columns, NULL });
+	return tables_column_words((const struct tables_column *const[]){
+		run_columns, delay_columns, kwork_top_views[0].columns, kwork_top_views[1].columns,
+		NULL });
 }
 
 const struct cli_usage cli_kwork_usage = {

@@ -7,6 +7,10 @@
 
 /* ---- kwork_top.c ---- */
 
+enum { KWORK_THREADS, KWORK_CPUS, KWORK_TOP_TABLES };
+
+extern const struct tables_view kwork_top_views[KWORK_TOP_TABLES];
+
 /* Sets the events and tables. */
 void kwork_choose_top(struct tables *tables);
 

@@ -11,7 +11,6 @@
 
 #include "kwork.h"
 
-enum { THREADS, CPUS, NR_TABLES };
 enum { THREAD, SOFTIRQ, IRQ }; /* levels: a later one interrupts earlier ones */
 enum { ROW, INTERRUPTED };     /* values of a run; ns */
 enum { IDLE = IRQ + 1 };       /* numbers of a CPU: times of the levels, and of the idle thread */
@@ -25,7 +24,7 @@ static struct tables_row *cpu_row(struct tables *tables, uint32_t cpu)
 {
 	const uint64_t key[TABLES_KEYS] = { cpu };
 
-	return tables_row(&tables->table[CPUS], key);
+	return tables_row(&tables->table[KWORK_CPUS], key);
 }
 
 static int begin_run(struct tables *tables, const struct tables_sample *sample, unsigned level,
@@ -93,7 +92,7 @@ static int end_interrupt(struct tables *tables, const struct tables_sample *samp
 static int begin_thread(struct tables *tables, const struct tables_sample *sample, uint64_t tid)
 {
 	const uint64_t key[TABLES_KEYS] = { tid, tid ? 0 : sample->cpu };
-	struct tables_row *row = tables_row(&tables->table[THREADS], key);
+	struct tables_row *row = tables_row(&tables->table[KWORK_THREADS], key);
 	char name[TABLES_CELL];
 
 	if (!row)
@@ -106,7 +105,8 @@ static int begin_thread(struct tables *tables, const struct tables_sample *sampl
 	}
 	if (!row->name)
 		return -ENOMEM;
-	return begin_run(tables, sample, THREAD, (uint64_t)(row - tables->table[THREADS].row));
+	return begin_run(tables, sample, THREAD,
+			 (uint64_t)(row - tables->table[KWORK_THREADS].row));
 }
 
 static int end_thread(struct tables *tables, const struct tables_sample *sample)
@@ -117,7 +117,7 @@ static int end_thread(struct tables *tables, const struct tables_sample *sample)
 
 	if (!end_run(tables, sample, THREAD, &run))
 		return 0;
-	row = &tables->table[THREADS].row[run.value[ROW]];
+	row = &tables->table[KWORK_THREADS].row[run.value[ROW]];
 	/* another thread leaves the CPU: the switch in between is missing */
 	if (row->key[0] != sample->value[0] && !run.uncertain) {
 		run.uncertain = true;
@@ -190,9 +190,9 @@ static uint64_t thread_share(const struct tables *tables, const struct tables_ro
 {
 	uint64_t all = 0;
 
-	for (size_t i = 0; i < tables->table[CPUS].nr; i++)
-		all += time_of_cpu(&tables->table[CPUS].row[i]);
-	return share(row->total * tables->table[CPUS].nr, all);
+	for (size_t i = 0; i < tables->table[KWORK_CPUS].nr; i++)
+		all += time_of_cpu(&tables->table[KWORK_CPUS].row[i]);
+	return share(row->total * tables->table[KWORK_CPUS].nr, all);
 }
 
 static uint64_t busy_share(const struct tables *tables, const struct tables_row *row)
@@ -252,9 +252,9 @@ static const struct tables_column cpu_columns[] = {
 	{ 0 },
 };
 
-static const struct tables_view views[NR_TABLES] = {
-	[THREADS] = { "thread", thread_columns, "pid,share,runtime,count,name", "runtime" },
-	[CPUS] = { "cpu", cpu_columns, "cpu,time,busy,irq,softirq", "cpu" },
+const struct tables_view kwork_top_views[KWORK_TOP_TABLES] = {
+	[KWORK_THREADS] = { "thread", thread_columns, "pid,share,runtime,count,name", "runtime" },
+	[KWORK_CPUS] = { "cpu", cpu_columns, "cpu,time,busy,irq,softirq", "cpu" },
 };
 
 void kwork_choose_top(struct tables *tables)
@@ -262,9 +262,9 @@ void kwork_choose_top(struct tables *tables)
 	tables->events = events;
 	tables->recorder = "kwork -k irq,softirq,sched";
 	tables->lacking = "the times of threads have those of interrupts or softirqs in them";
-	tables->nr_tables = NR_TABLES;
-	for (unsigned i = 0; i < NR_TABLES; i++)
-		tables->table[i].view = &views[i];
+	tables->nr_tables = KWORK_TOP_TABLES;
+	for (unsigned i = 0; i < KWORK_TOP_TABLES; i++)
+		tables->table[i].view = &kwork_top_views[i];
 	/* columns of the options are those of threads */
-	tables->table[CPUS].hidden = tables->fields || tables->sort;
+	tables->table[KWORK_CPUS].hidden = tables->fields || tables->sort;
 }
