@@ -244,3 +244,15 @@ void agent_push_target_clear(struct agent_push_target *target)
 	free(target->name);
 	*target = (struct agent_push_target){ .url = NULL };
 }
+
+static bool is_letter(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+}
+
+void agent_plain_name(char *name)
+{
+	for (char *at = name; *at; at++)
+		if (!is_letter(*at) && (at == name || *at < '0' || *at > '9'))
+			*at = '_';
+}

@@ -18,18 +18,6 @@ struct series {
 	char *names[LABELS_MAX];
 };
 
-static bool is_letter(char byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
-}
-
-void agent_plain_name(char *name)
-{
-	for (char *at = name; *at; at++)
-		if (!is_letter(*at) && (at == name || *at < '0' || *at > '9'))
-			*at = '_';
-}
-
 /* Sets a label. A server refuses a series with two labels of one name. */
 static int set_label(struct series *series, const char *from, const char *value)
 {
