@@ -14,6 +14,7 @@
 #include "explain/rules/rules.h"
 #include "explain_rows.h"
 #include "machine/internal.h"
+#include "x86_rules.h"
 
 static struct perch_machine *machines[NR_MACHINES]; /* machines[NONE] stays NULL */
 static char roots[NR_MACHINES][PATH_MAX];
@@ -168,6 +169,7 @@ static void explains_every_row(void **state)
 	size_t wrong = 0;
 
 	(void)state;
+	NEEDS_X86_RULES();
 	for (size_t i = 0; i < NR(rows); i++)
 		wrong += row_is_wrong(&rows[i]);
 	assert_int_equal(wrong, 0);
@@ -179,6 +181,7 @@ static void rules_do_not_match_after_their_fix(void **state)
 	size_t fixed = 0, wrong = 0;
 
 	(void)state;
+	NEEDS_X86_RULES();
 	for (size_t i = 0; i < NR(rows); i++) {
 		const struct perch__rule *rule = rule_named(rows[i].rule);
 		struct perch_attr attr;

@@ -16,6 +16,7 @@
 #include <perch/explain.h>
 
 #include "tree.h"
+#include "x86_rules.h"
 
 #define PMUS "/sys/bus/event_source/devices/"
 
@@ -442,6 +443,7 @@ static void check(const struct refusal *refusal, struct perch_machine *machine)
 static void causes_by_rules(void **state)
 {
 	(void)state;
+	NEEDS_X86_RULES();
 	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
 		check(&always[i], NULL);
 }

@@ -18,6 +18,7 @@
 
 #include "explain_operation_rows.h"
 #include "tree.h"
+#include "x86_rules.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -245,6 +246,7 @@ static void every_rule_has_a_row(void **state)
 							       perch__read_rules };
 
 	(void)state;
+	NEEDS_X86_RULES();
 	for (size_t table = 0; table < NR(tables); table++)
 		for (const struct perch__operation_rule *rule = tables[table]; rule->name; rule++) {
 			bool found = false;

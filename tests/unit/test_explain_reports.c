@@ -14,6 +14,7 @@
 #include "report_rows_access.h"
 #include "report_rows_hardware.h"
 #include "report_rows_limits.h"
+#include "x86_rules.h"
 
 #define NR(array) (sizeof(array) / sizeof(*(array)))
 
@@ -179,6 +180,7 @@ static void check_all(const struct report *reports, size_t nr)
 static void explains_refused_access(void **state)
 {
 	(void)state;
+	NEEDS_X86_RULES();
 	check_all(access_reports, NR(access_reports));
 }
 
@@ -191,6 +193,7 @@ static void explains_missing_hardware(void **state)
 static void explains_limits(void **state)
 {
 	(void)state;
+	NEEDS_X86_RULES();
 	check_all(limit_reports, NR(limit_reports));
 }
 
