@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 export BUILD
 
 .PHONY: demo test check test-long test-kernels test-fleet test-cross fuzz build bench compare \
-	install site guide dist dist-check sbom abi-dump deb deb-test fmt lint clean
+	install site guide static dist dist-check sbom abi-dump deb deb-test fmt lint clean
 
 demo:
 	@scripts/demo
@@ -79,6 +79,11 @@ site: build
 
 guide: build
 	@site/run.py $(BUILD) --write
+
+# One file that needs no library: $(BUILD)/static/ARCHITECTURE/perch-static.
+# With CROSS for another architecture.
+static:
+	@scripts/static $(CROSS)
 
 # The archive of a release and its checksums, in $(BUILD)/dist; with KEY to sign them.
 # dist-check builds from it.

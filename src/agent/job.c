@@ -5,7 +5,7 @@
  * when it ends, and whatever it reads of a strange program can end only itself. Its memory has a
  * limit, above which names are missing, and it is the first that the kernel kills.
  */
-#define _GNU_SOURCE /* memfd_create, close_range */
+#define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ static void close_descriptors(int output)
 {
 	if (dup2(output, 3) < 0)
 		_exit(1);
-	if (!close_range(4, ~0u, 0))
+	if (!syscall(SYS_close_range, 4u, ~0u, 0u))
 		return;
 	/* before Linux 5.9 */
 	for (int fd = 4, most = (int)sysconf(_SC_OPEN_MAX); fd < most; fd++)

@@ -5,6 +5,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#ifdef __GLIBC_PREREQ
+#define HAS_MALLINFO2 __GLIBC_PREREQ(2, 33)
+#else
+#define HAS_MALLINFO2 0
+#endif
+
 /* A field of /proc/self/statm, in bytes. */
 static uint64_t read_pages(const char *format)
 {
@@ -21,7 +27,7 @@ static uint64_t read_pages(const char *format)
 
 uint64_t agent_allocated_memory(void)
 {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+#if HAS_MALLINFO2
 	struct mallinfo2 info = mallinfo2();
 
 	return (uint64_t)info.uordblks + info.hblkhd;

@@ -17,11 +17,15 @@ struct perch__function {
 
 /*
  * Loads the library and finds the functions in it. The library stays loaded. Returns false if the
- * library or a function is missing; then dlerror() has the reason.
+ * library or a function is missing; then dlerror() has the reason. A static program loads none.
  */
 static inline bool perch__load_library(const char *name, const struct perch__function *functions,
 				       size_t nr)
 {
+#ifdef PERCH_STATIC
+	(void)name, (void)functions, (void)nr;
+	return false;
+#else
 	void *handle = PERCH__COUNTED_CALL(dlopen(name, RTLD_NOW | RTLD_LOCAL));
 
 	for (size_t i = 0; handle && i < nr; i++) {
@@ -32,6 +36,7 @@ static inline bool perch__load_library(const char *name, const struct perch__fun
 		memcpy(functions[i].pointer, &function, sizeof(function));
 	}
 	return handle;
+#endif
 }
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The start and the end of a file that is written: header and attrs, features. writer.h describes
  * the order. */
-#define _GNU_SOURCE /* renameat2 */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/files/rename_new.h"
 #include "base/no_memory.h"
 #include "writer.h"
 
@@ -102,7 +103,7 @@ static int rename_old(const char *path, bool *device, char *old, struct perch_er
 /* Moves a file to a name, unless another program has created a file of that name meanwhile. */
 static void move_back(const char *from, const char *to)
 {
-	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) || errno == EEXIST)
+	if (!perch__rename_new(AT_FDCWD, from, AT_FDCWD, to) || errno == EEXIST)
 		return;
 	/* for file systems without RENAME_NOREPLACE */
 	if (!link(from, to))

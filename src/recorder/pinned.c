@@ -29,6 +29,9 @@
 #include "scan.h"
 
 #define MAX_MOUNTS 65536
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0x1000u
+#endif
 
 static bool is_local(const char *type)
 {
@@ -103,6 +106,15 @@ static bool is_on_network(int fd)
 	return false;
 }
 
+/* Its position is that of the kernel: musl's struct has no member for it. */
+static uint64_t mount_of(const struct statx *status)
+{
+	uint64_t mount;
+
+	memcpy(&mount, (const uint8_t *)status + 0x90, sizeof(mount));
+	return mount;
+}
+
 /* True if the process has another mount namespace, and the mount is that of its root directory. */
 static bool is_foreign_root(const struct recorder_pinned *pinned, uint32_t pid, int fd,
 			    uint64_t mount)
@@ -117,7 +129,7 @@ static bool is_foreign_root(const struct recorder_pinned *pinned, uint32_t pid, 
 		return false;
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", pid);
 	return !statx(AT_FDCWD, path, 0, STATX_MNT_ID, &root) && root.stx_mask & STATX_MNT_ID &&
-	       root.stx_mnt_id == mount && !is_on_network(fd);
+	       mount_of(&root) == mount && !is_on_network(fd);
 }
 
 /* type: S_IFREG or S_IFDIR */
@@ -129,9 +141,9 @@ static bool may_pin(const struct recorder_pinned *pinned, uint32_t pid, int fd, 
 	    !(status.stx_mask & STATX_MNT_ID) || (status.stx_mode & S_IFMT) != type)
 		return false;
 	for (size_t i = 0; i < pinned->nr_mounts; i++)
-		if (pinned->mount[i] == status.stx_mnt_id)
+		if (pinned->mount[i] == mount_of(&status))
 			return true;
-	return is_foreign_root(pinned, pid, fd, status.stx_mnt_id);
+	return is_foreign_root(pinned, pid, fd, mount_of(&status));
 }
 
 /*

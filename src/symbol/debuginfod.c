@@ -18,6 +18,11 @@
 #include "internal.h"
 
 #define LIBRARY "libdebuginfod.so.1"
+#ifdef PERCH_STATIC
+#define REMEDY "use a perch that is not static"
+#else
+#define REMEDY "install libdebuginfod (Debian: libdebuginfod1)"
+#endif
 
 enum {
 	DEFAULT_LIMIT = 30,   /* if DEBUGINFOD_TIMEOUT does not say it */
@@ -165,9 +170,8 @@ static bool prepare_client(struct debuginfod *debuginfod)
 	if (library.ready)
 		debuginfod->client = library.begin();
 	if (!debuginfod->client) {
-		debuginfod->stopped =
-			"DEBUGINFOD_URLS is set, but " LIBRARY
-			" cannot be loaded: install libdebuginfod (Debian: libdebuginfod1)";
+		debuginfod->stopped = "DEBUGINFOD_URLS is set, but " LIBRARY
+				      " cannot be loaded: " REMEDY;
 		return false;
 	}
 	library.set_user_data(debuginfod->client, debuginfod);

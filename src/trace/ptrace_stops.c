@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
+#include <linux/ioctl.h>
 #include <linux/seccomp.h>
 #include <perch/abi.h>
 

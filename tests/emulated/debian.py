@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 SYSTEM = "system"       # the package sources of this system
+SOURCE = "source"       # in place of an architecture
 CHANGING = ("sid", "experimental")
 CHANGING_DAYS = 14
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -121,6 +122,21 @@ class Suite:
         os.utime(directory)
         return directory
 
+    def source(self, package):
+        """Returns the version and the path of the archive that the project of a source package released. The
+        architecture of the suite is then only the name of its directory."""
+        found = sorted(self.directory.glob(f"{package}_*.orig.tar.*z*"), key=lambda path: path.stat().st_mtime)
+        if not found:
+            self.update()
+            output = self.run("apt-get", "-q", "source", "--download-only", "--tar-only", package, seconds=300)
+            made = [path for path in self.work.glob(f"{package}_*.orig.tar.*") if path.suffix != ".asc"]
+            if not made:
+                raise Unavailable(f"the source of {package} cannot be downloaded: {self.errors(output)}")
+            found = [self.directory / made[0].name]
+            made[0].rename(found[0])
+        version = re.sub(r"^.*_|\.orig\.tar\..*$", "", found[-1].name)
+        return version, found[-1]
+
     def update(self):
         """Downloads the package lists, once."""
         if self.work:
@@ -145,8 +161,9 @@ class Suite:
                      f'Dir::State "{self.work}/state";',
                      f'Dir::State::status "{self.work}/state/status";',
                      f'Dir::Cache "{self.work}/cache";',
-                     f'APT::Architecture "{self.architecture}";',
-                     f'APT::Architectures {{ "{self.architecture}"; }};',
+                     *([] if self.architecture == SOURCE else
+                       [f'APT::Architecture "{self.architecture}";',
+                        f'APT::Architectures {{ "{self.architecture}"; }};']),
                      f'APT::Sandbox::User "{getpass.getuser()}";',
                      'Acquire::Languages "none";', 'Acquire::Retries "1";',
                      'Acquire::http::Timeout "15";', 'Acquire::https::Timeout "15";']
@@ -173,6 +190,8 @@ class Suite:
         lines = [f"deb {signed}{mirrors[False]} {self.suite} main\n"]
         if True in mirrors and self.suite not in CHANGING and "-" not in self.suite:
             lines.append(f"deb {signed}{mirrors[True]} {self.suite}-security main\n")
+        if self.architecture == SOURCE:
+            lines = [f"deb-src{lines[0][3:]}"]      # updates for security are patches of the same archives
         (self.work / "sources.list").write_text("".join(lines))
         return [f'Dir::Etc::sourcelist "{self.work}/sources.list";',
                 f'Dir::Etc::sourceparts "{self.work}/parts";']

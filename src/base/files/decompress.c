@@ -178,7 +178,8 @@ static int zstd_all(struct transfer *transfer)
 #endif
 
 #ifdef PERCH_HAVE_LZMA
-/* Not linked: linked as an archive, it asks the CPU for features whenever perch starts. */
+/* Linked in a static program only: as an archive, it asks the CPU for features whenever perch
+ * starts. */
 static struct {
 	__typeof__(lzma_stream_decoder) *decoder;
 	__typeof__(lzma_code) *code;
@@ -188,6 +189,10 @@ static struct {
 
 static void load_xz(void)
 {
+#ifdef PERCH_STATIC
+	xz.decoder = lzma_stream_decoder, xz.code = lzma_code, xz.end = lzma_end;
+	xz.ready = true;
+#else
 	const struct perch__function functions[] = {
 		{ "lzma_stream_decoder", &xz.decoder },
 		{ "lzma_code", &xz.code },
@@ -195,6 +200,7 @@ static void load_xz(void)
 	};
 
 	xz.ready = perch__load_library(LZMA_LIBRARY, functions, PERCH__NR(functions));
+#endif
 }
 
 static int xz_block(struct transfer *transfer, void *context)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE /* O_TMPFILE, renameat2 */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "new_file.h"
+#include "rename_new.h"
 
 void perch__new_file_temporary(char name[64])
 {
@@ -100,7 +101,7 @@ static int rename_temporary(struct perch__new_file *file, const char *name, bool
 
 	if (replace)
 		return renameat(file->dir, from, file->dir, name) ? -errno : 0;
-	if (!renameat2(file->dir, from, file->dir, name, RENAME_NOREPLACE))
+	if (!perch__rename_new(file->dir, from, file->dir, name))
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;

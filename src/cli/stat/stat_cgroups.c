@@ -2,11 +2,12 @@
 /* The names of --for-each-cgroup: those of cgroups, and regular expressions over them, as in perf.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <limits.h>
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,34 +43,44 @@ static int add_name(struct stat_job *stat, char *name)
 	return 0;
 }
 
-static int by_name(const FTSENT **one, const FTSENT **other)
+static int is_cgroup(const struct dirent *entry)
 {
-	return strcmp((*one)->fts_name, (*other)->fts_name);
+	return entry->d_type == DT_DIR && strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
 }
 
-/* Adds the cgroups below the mount point of which the path there matches. */
-static int add_matches(struct stat_job *stat, char *mount, const regex_t *regex)
+static int by_name(const struct dirent **one, const struct dirent **other)
 {
-	char *const roots[] = { mount, NULL };
-	size_t length = strlen(mount);
-	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, by_name);
-	FTSENT *entry;
-	int status = 0;
+	return strcmp((*one)->d_name, (*other)->d_name);
+}
 
-	if (!tree)
-		return cli_no_memory(STAT_COMMAND);
-	while (!status && (entry = fts_read(tree))) {
-		const char *name = entry->fts_path + length;
+/* Adds the cgroups below a path of which the path below the mount point matches, each before its
+ * own. */
+static int add_matches(struct stat_job *stat, const char *path, size_t mount_length,
+		       const regex_t *regex)
+{
+	struct dirent **entries = NULL;
+	int nr = scandir(path, &entries, is_cgroup, by_name);
+	int status = nr < 0 && errno == ENOMEM ? cli_no_memory(STAT_COMMAND) : 0;
 
-		if (entry->fts_info == FTS_D && *name == '/' &&
-		    !regexec(regex, name + 1, 0, NULL, 0))
-			status = add_name(stat, strdup(name + 1));
+	for (int i = 0; i < nr; i++) {
+		char *below = NULL;
+
+		if (!status && asprintf(&below, "%s/%s", path, entries[i]->d_name) < 0)
+			status = cli_no_memory(STAT_COMMAND);
+		free(entries[i]);
+		if (status)
+			continue;
+		if (!regexec(regex, below + mount_length + 1, 0, NULL, 0))
+			status = add_name(stat, strdup(below + mount_length + 1));
+		if (!status)
+			status = add_matches(stat, below, mount_length, regex);
+		free(below);
 	}
-	fts_close(tree);
+	free(entries);
 	return status;
 }
 
-static int add_pattern(struct stat_job *stat, const char *pattern, char *mount)
+static int add_pattern(struct stat_job *stat, const char *pattern, const char *mount)
 {
 	size_t before = stat->nr_for_each;
 	char why[128];
@@ -84,7 +95,7 @@ static int add_pattern(struct stat_job *stat, const char *pattern, char *mount)
 				       "--for-each-cgroup %s: not a regular expression: %s",
 				       pattern, why);
 	}
-	status = add_matches(stat, mount, &regex);
+	status = add_matches(stat, mount, strlen(mount), &regex);
 	regfree(&regex);
 	if (status || stat->nr_for_each > before)
 		return status;

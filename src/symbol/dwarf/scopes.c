@@ -7,10 +7,11 @@
  * Debug information is not trusted: depth, lengths and numbers are limited. Beyond the limits a
  * function has the name of its entry alone.
  */
-#define _GNU_SOURCE /* asprintf, basename */
+#define _GNU_SOURCE /* asprintf */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <dwarf.h>
 
@@ -174,6 +175,13 @@ static const char *kind_of(unsigned tag)
 					  : "unnamed struct";
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* Makes the name of a type that has none: its position. Returns 0 or a negative errno. */
 static int name_by_position(const struct scope_names *names, struct scope_key key, const char *kind,
 			    char **text)
@@ -187,10 +195,10 @@ static int name_by_position(const struct scope_names *names, struct scope_key ke
 		length = perch__asprintf(text, "(%s)", kind);
 	else if (!position.column)
 		length = perch__asprintf(text, "(%s at %s:%" PRIu64 ")", kind,
-					 basename(position.file), position.line);
+					 base_name(position.file), position.line);
 	else
 		length = perch__asprintf(text, "(%s at %s:%" PRIu64 ":%" PRIu64 ")", kind,
-					 basename(position.file), position.line, position.column);
+					 base_name(position.file), position.line, position.column);
 	return length < 0 ? -ENOMEM : 0;
 }
 
