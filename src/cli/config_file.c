@@ -279,7 +279,8 @@ static const char *add_word(struct cli_config_arguments *arguments, char *line, 
 		return "no memory";
 	}
 	sprintf(text, "--%.*s%s%s", (int)length, line, value ? "=" : "", value ? value : "");
-	*word = (struct cli_config_word){ text, number };
+	word->text = text;
+	word->line = number;
 	return NULL;
 }
 

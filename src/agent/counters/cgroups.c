@@ -200,7 +200,7 @@ static int compare_rows(const void *a, const void *b)
 
 size_t agent_cgroups_paths(struct agent_cgroups *cgroups, const char *paths[AGENT_MOST_CGROUPS])
 {
-	const struct row *rows[MOST_ROWS];
+	const struct row *rows[MOST_ROWS] = { NULL };
 	size_t nr = 0;
 
 	for (size_t i = 0; i < MOST_ROWS; i++)
