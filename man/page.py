@@ -73,7 +73,9 @@ def main():
         return done.returncode
     # Words are not hyphenated: a name in two pieces cannot be searched for.
     text = re.sub(r"^(\.TH .*\n)", r"\1.nh\n", done.stdout, flags=re.M)
-    sys.stdout.write(CODE.sub(code, TABLE.sub(table, text)))
+    text = CODE.sub(code, TABLE.sub(table, text))
+    # the first line names the preprocessor, for readers that run no other
+    sys.stdout.write(("'\\\" t\n" if "\n.TS\n" in text else "") + text)
     return 0
 
 

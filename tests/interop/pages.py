@@ -117,6 +117,8 @@ def check_maker():
     block = good + "\n```\nif (a)\n\treturn;\n```\n"
     report(["\\t"] if "\t" in run(*maker, input=block).stdout else [], "code in a page has no tabs")
     report([] if run(*maker, input=bad).returncode else ["exit status 0"], "page.py fails if scdoc fails")
+    tabled = run(*maker, input=good + "\n[[ a\n:[ b\n|  c\n:  d\n\nend\n").stdout
+    report([] if "\n.TS\n" in tabled and tabled.startswith("'\\\" t\n") else [tabled[:40]], "a page with a table names the preprocessor tbl")
 
 
 def parameters(text):
