@@ -176,12 +176,13 @@ int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_h
 unsigned cli_input_threads(const struct cli_input *input)
 {
 	enum { LARGE = 16 << 20, MOST = 4, MOST_GIVEN = 64 };
-	uint64_t done, total, most = 2;
+	uint64_t done, total = 0, most = 2;
 	unsigned cpus = perch__usable_cpus();
 
 	if (input->jobs)
 		return input->jobs < MOST_GIVEN ? (unsigned)input->jobs : MOST_GIVEN;
-	perch_reader_progress(perch_session_reader(input->session), &done, &total);
+	if (input->session)
+		perch_reader_progress(perch_session_reader(input->session), &done, &total);
 	if (total >= LARGE)
 		most = MOST;
 	return cpus < most ? cpus : (unsigned)most;

@@ -60,7 +60,7 @@ int cli_input_print_header(const struct cli_input *input, FILE *out, bool long_h
 void cli_input_print_notes(const struct cli_input *input);
 /* True for a file of perf stat record, which has counts and no samples. */
 bool cli_input_has_counts(const struct cli_input *input);
-/* How many threads may work on the file, which is open: 1 or more. */
+/* How many threads may work on the file, which is open, or on a text: 1 or more. */
 unsigned cli_input_threads(const struct cli_input *input);
 
 /* ---- input_chains.c ---- */

@@ -64,6 +64,16 @@ int perch__text_add_samples(struct text_reader *reader, uint64_t samples, uint64
 	return 0;
 }
 
+/* As in a page of a recording, callers outside of all mappings that follow each other are one. */
+static bool repeats_unknown(const struct page *page, struct page_node_id node,
+			    struct page_function_id function)
+{
+	const struct page_function *of = &page->function[function.nr];
+
+	return node.nr && !of->dso.nr && !strcmp(page->text + of->name.nr, "[unknown]") &&
+	       page->location[page->node[node.nr].location.nr].function.nr == function.nr;
+}
+
 void perch__text_add_frame(struct page *page, struct page_node_id *node,
 			   const struct text_frame *frame)
 {
@@ -71,5 +81,8 @@ void perch__text_add_frame(struct page *page, struct page_node_id *node,
 	struct page_location location = { .file = frame->file, .line = frame->line };
 
 	location.function = perch__page_function_of(page, &function);
+	if (node->nr != PAGE_NONE && location.function.nr != PAGE_NONE &&
+	    repeats_unknown(page, *node, location.function))
+		return;
 	*node = perch__page_child(page, *node, perch__page_location_of(page, &location));
 }
