@@ -94,7 +94,7 @@ static void mmap2_build_id_is_decoded(void **state)
 		struct built b;
 
 		start_mmap2(&b, PERCH_MISC_USER | PERCH_MISC_MMAP_BUILD_ID);
-		put_u32(&b, sizes[i].size);
+		put_bytes(&b, (const uint8_t[4]){ sizes[i].size }, 4);
 		put_bytes(&b, id, sizeof(id));
 		put_u32(&b, 5);
 		put_u32(&b, 2);
