@@ -58,8 +58,9 @@ def table(match):
     if need > WIDTH and len(columns) > 2:
         return as_list(rows)
     # tbl makes a column at least as wide as its plain cells, but a text block may be narrower than its
-    # only word, which then cannot be broken.
-    return re.sub(r"(?<![^\n\t])T\{\n([^\s.'][^\s]*|)\nT\}", r"\1", match[0])
+    # only word, which then cannot be broken. groff 1.23 has undone scdoc's .ad l, and warns of lines
+    # that it cannot adjust.
+    return ".ad l\n" + re.sub(r"(?<![^\n\t])T\{\n([^\s.'][^\s]*|)\nT\}", r"\1", match[0])
 
 
 def code(match):
