@@ -20,7 +20,7 @@ import compare
 from recordings import count_samples, write_program
 
 ROUNDS = 5
-FUNCTIONS = 3 if compare.SMOKE else 150
+FUNCTIONS = 3 if compare.SMOKE else 40
 RATE = 4000
 PARSERS = [directory + "/hotspot-perfparser" for directory in
            ("/usr/lib/x86_64-linux-gnu/libexec", "/usr/libexec", "/usr/lib/libexec")]
@@ -62,7 +62,7 @@ def find_packaged(name, package, *paths):
 def find_peer(name, program):
     path, reason = compare.peer(program)
     if reason:
-        return Tool(name, None, reason=reason)
+        return Tool(name, None, reason=reason.partition(", see")[0])
     version = "0.12.0" if name == "linux-perf-data" else find_version([path, "--version"])
     return Tool(name, path, version)
 
@@ -126,17 +126,10 @@ def share_of_names(rows):
 
 def names_of_report(program, data):
     """Of perf or perch."""
-    text = output([program, "report", "--stdio", "--no-children", "-g", "none", "-s", "sym", "-i",
-                   data])
+    text = output([program, "report", "--stdio", "--no-inline", "--no-children", "-g", "none",
+                   "-s", "sym", "-i", data])
     return share_of_names((float(share), name.strip()) for share, name in
                           re.findall(r"^ +([\d.]+)% +\[[.kguH]\] +(.*)$", text, re.M))
-
-
-def names_of_pprof(command):
-    """Of the text of either pprof: the share is the second word, the name begins at the sixth."""
-    text = output(command)
-    row = r"^ *[\d.]+\w* +([\d.]+)% +[\d.]+% +[\d.]+\w* +[\d.]+% +(.*)$"
-    return share_of_names((float(share), name) for share, name in re.findall(row, text, re.M))
 
 
 def names_of_folded(command):
@@ -227,7 +220,8 @@ def reports(tools, directory, chains, program):
     for name in ("perch", "perf", "newer perf"):
         tool = tools[name]
         if not tool.reason:
-            yield (tool.name, "report", [tool.path, "report", "--stdio", "-g", "-i", data],
+            yield (tool.name, "report",
+                   [tool.path, "report", "--stdio", "--no-inline", "-g", "-i", data],
                    lambda tool=tool: names_of_report(tool.path, data))
     tool, parsed = tools["perfparser"], os.path.join(directory, "perfparser.out")
     if not tool.reason:
@@ -256,9 +250,8 @@ def reports(tools, directory, chains, program):
     go, file = tools["go"], os.path.join(directory, "perch.pb.gz")
     if not go.reason:
         output([perch, "export", "--format", "pprof", "-i", data, "-o", file])
-        command = [go.path, "tool", "pprof", "-top", "-nodecount=100000", file]
-        yield (go.name, "report of perch export --format pprof", command,
-               lambda: names_of_pprof(command))
+        yield (go.name, "report of perch export --format pprof",
+               [go.path, "tool", "pprof", "-top", "-nodecount=100000", file], None)
     old, profile = tools["libprofiler"], os.path.join(directory, "gperftools.prof")
     if not old.reason and os.path.exists(profile):
         text = [old.path, "--text", program[0], profile]
@@ -331,7 +324,8 @@ time, in which a few percent are chance.
 REPORTS = """## Reports of one recording, %s
 
 perf recorded %d samples, %.1f MB. *Names* is the share of samples whose function has a name.
-perch has its index of symbols from a run before, as after each first report.
+perch has its index of symbols from a run before, as after each first report. perf and perch do
+not look for inlined functions (--no-inline): perf 6.1 asks addr2line, which takes minutes.
 """
 OPTIONS = """## Options
 
