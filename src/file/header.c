@@ -208,11 +208,13 @@ static void copy_header(struct perch_reader *reader, size_t size)
 
 static int empty_input(const struct perch_reader *reader, struct perch_error *err)
 {
-	if (reader->path)
-		return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "the file is empty");
-	perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "no input from the pipe");
+	perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "%s",
+			reader->path ? "the file is empty" : "no input from the pipe");
 	perch_error_remedy(
-		err, "Check that the program that writes into the pipe has recorded something");
+		err, "%s",
+		reader->path
+			? "Record again: its recorder wrote nothing"
+			: "Check that the program that writes into the pipe has recorded something");
 	return -EBADMSG;
 }
 

@@ -44,7 +44,7 @@ mistake 2 'name a program' perch record
 mistake 2 "Did you mean cycles" perch record -e cylces -- true
 mistake 127 'no-such-program' perch record -- ./no-such-program
 : >empty
-mistake 1 'empty' perch report --stdio -i empty
+mistake 1 'Record again' perch report --stdio -i empty
 mistake 1 'directory' perch report --stdio -i /tmp
 mkdir -p nothing && cd nothing
 mistake 1 'perch record PROGRAM' perch report --stdio
