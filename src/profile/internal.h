@@ -24,9 +24,9 @@
  *	  cell.c			  values and texts of rows
  *	decay.c				old samples count less
  *	batch.c				collects samples
- *	  counters.c			  threads that count them, and the merge of what they have
- *	    batch_count.c		    counts those of a batch
- *	      batch_mappings.c		      resolves their addresses
+ *	  counting/counters.c		  threads that count them, and the merge of what they have
+ *	    counting/batch_count.c	    counts those of a batch
+ *	      counting/batch_mappings.c	      resolves their addresses
  *	columns/column_list.c		the columns of a profile
  *	  columns/columns.c		  the table of columns (columns/columns.def)
  *	  columns/column_mem.c		  accesses to memory
@@ -97,11 +97,12 @@ int perch__samples_add(struct perch_profile *profile, const struct sample *sampl
 		       struct context_id context);
 /* Counts all samples that were added. After -ENOMEM the others are kept. */
 int perch__samples_count(struct perch_profile *profile);
-/* batch_count.c: counts the samples of a batch as a whole, or none of them. Returns 0 or -ENOMEM.
+/* counting/batch_count.c: counts the samples of a batch as a whole, or none of them. Returns 0 or
+ * -ENOMEM.
  */
 int perch__batch_count(struct perch_profile *profile, struct batch *batch);
 
-/* ---- batch_mappings.c: batches whose addresses are resolved later, in any thread ---- */
+/* ---- counting/batch_mappings.c: batches whose addresses are resolved later, in any thread ---- */
 
 /* Stores the keys of addresses, the last one first, which become valid in perch__batch_resolve().
  * There must be space. */
@@ -112,7 +113,7 @@ void perch__batch_resolve(struct batch *batch);
 void perch__batch_drop_mappings(struct batch *batch);
 void perch__batch_free(void *batch);
 
-/* ---- counters.c: threads that count ---- */
+/* ---- counting/counters.c: threads that count ---- */
 
 struct counters;
 /* Starts them. Returns NULL if there cannot be any. */

@@ -205,7 +205,9 @@ static void set_names(struct text_reader *reader, struct text_frame *frame, cons
 		if (frame->kind != PAGE_KERNEL)
 			frame->kind = PAGE_UNKNOWN;
 		snprintf(name, sizeof(name), slash[0] == '[' ? "%s" : "[%s]",
-			 slash[0] ? slash : "unknown");
+			 slash[0]		      ? slash
+			 : frame->kind == PAGE_KERNEL ? "kernel"
+						      : "unknown");
 		frame->name = perch__text_name(reader->page, name, name + strlen(name));
 	} else {
 		frame->name = perch__text_name(reader->page, at, end);

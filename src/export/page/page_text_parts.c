@@ -69,8 +69,10 @@ static bool repeats_unknown(const struct page *page, struct page_node_id node,
 			    struct page_function_id function)
 {
 	const struct page_function *of = &page->function[function.nr];
+	const char *name = page->text + of->name.nr;
 
-	return node.nr && !of->dso.nr && !strcmp(page->text + of->name.nr, "[unknown]") &&
+	return node.nr && !of->dso.nr &&
+	       (!strcmp(name, "[unknown]") || !strcmp(name, "[kernel]")) &&
 	       page->location[page->node[node.nr].location.nr].function.nr == function.nr;
 }
 

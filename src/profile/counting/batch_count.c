@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Counts the samples of a batch: by stack of addresses, or by address. */
-#include "internal.h"
+#include "profile/internal.h"
 
 /* Reserves all memory first, so a batch is counted as a whole or stays as it is. */
 int perch__batch_count(struct perch_profile *profile, struct batch *batch)

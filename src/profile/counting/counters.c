@@ -6,7 +6,7 @@
  * that they have without threads.
  */
 #include "base/batch_thread.h"
-#include "internal.h"
+#include "profile/internal.h"
 
 #define BATCHES 4 /* that wait for a thread */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The addresses of a batch are resolved when it is counted, with what was mapped at each sample. */
 #include "process/mappings.h"
-#include "internal.h"
+#include "profile/internal.h"
 
 #define SPACES 64u /* by the low bits of their generation */
 
