@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # BPF programs of the running kernel: their names in reports, and the features BPF_PROG_INFO and BPF_BTF as perf reads them.
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 cd "$work" || exit 1
 program=$PERCH_BUILD_ROOT/tests/interop/bpf_program
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The build id cache: perch and perf read what the other wrote; names survive a rebuild of the program, and travel in an
 # archive; --symfs, --vmlinux and --no-demangle; caches that are full, or lead elsewhere, or belong to others.
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh" || exit 1
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 cd "$work" || exit 1
 unset PERF_BUILDID_DIR PERF_CONFIG
 export HOME=$work/home

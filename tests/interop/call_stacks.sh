@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Call stacks in branch records (record --call-graph lbr) become call chains, as in perf, and so do other branches with report --branch-history and
 # -g branch. The recordings are built: few machines have the hardware that records them.
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 cd "$work" || exit 1
 build=$PERCH_BUILD_ROOT/tests/interop/call_stacks
 

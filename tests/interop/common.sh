@@ -7,11 +7,11 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 peers=$work
 # shellcheck source=tests/peer.sh
-. "$PERCH_SOURCE_ROOT/tests/peer.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/peer.sh" || exit 1
 status=0
 
 # shellcheck source=tests/slowness.sh
-. "$PERCH_SOURCE_ROOT/tests/slowness.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/slowness.sh" || exit 1
 
 shown=$work/log # what report() prints if a check failed
 

@@ -4,7 +4,7 @@
 # with the same path, if a build id was recorded. Without one, the file at the path may be a copy: its names are said to be unverified. Each program consists of one function, whose name says which file it is. Other tests that run at the same
 # time have other names of programs: -a records them too.
 # shellcheck source=tests/interop/common.sh
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 [ "$(id -u)" -eq 0 ] || { echo "skipped: mount namespaces need root"; exit 77; }
 command -v gcc >/dev/null || { echo "skipped: needs gcc"; exit 77; }
 unshare -m true 2>/dev/null || { echo "skipped: unshare(2) is not permitted here"; exit 77; }

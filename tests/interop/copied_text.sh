@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Programs that copy their text to anonymous memory at start, for large pages: their functions have names, inlined functions, lines and
 # callers, by the file. A program with a layout that is known, and node --use-largepages=on.
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 cd "$work" || exit 1
 program=$PERCH_BUILD_ROOT/tests/interop/copied_text
 

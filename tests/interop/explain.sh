@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # perch explain with perf, a Rust program and a static program.
 # shellcheck source=tests/interop/common.sh
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 perch=${PERCH:?}
 shown="$work/found $work/output"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Exchanges perf.data files between perch and the installed perf, in both directions.
 # shellcheck source=tests/interop/common.sh
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 tool=$PERCH_BUILD_ROOT/tests/interop/file_writer
 cd "$work" || exit 1
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Names of code of JIT compilers: jitdump files and perf maps of a program that makes functions and runs them, and of node.
 # The functions of jitdump files are compared with those of perf inject --jit.
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 cd "$work" || exit 1
 program=$PERCH_BUILD_ROOT/tests/interop/jit_program
 maps=()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Code of JIT compilers in processes of other users, which have ended: their map files are read, because the recording has their users.
 # Files of a third user are refused, and -f reads them. perf reads these recordings.
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh" || exit 1
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 cd "$work" || exit 1
 [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null || { echo "skipped: needs root and setpriv"; exit 77; }
 maps=()

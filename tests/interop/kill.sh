@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The file of a recorder that was killed at a random time: perf and perch read it, and count the same records.
 # shellcheck source=tests/interop/common.sh
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 perch=${PERCH:?the perch command to test}
 kills=${KILLS:-20}
 command -v perf > /dev/null || { echo "skipped: no perf here to compare with"; exit 77; }

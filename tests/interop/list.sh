@@ -3,7 +3,7 @@
 # shellcheck disable=SC2016 # $1 and its like are for the inner shell
 # perch list shows the events of this machine by perf's names, and does not open tracepoints.
 # shellcheck source=tests/interop/common.sh
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 perch=${PERCH:?}
 
 # shellcheck disable=SC2317 # called by try

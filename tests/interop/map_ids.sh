@@ -3,7 +3,7 @@
 # perch record reads the build ids of mapped files by itself. A recording of all CPUs has that of each program here, as if the kernel had written it:
 # of a program that is deleted and replaced, that has ended before its record is read, of a container, of a memory file. What cannot be had is counted.
 # shellcheck source=tests/interop/common.sh
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 [ "$(id -u)" -eq 0 ] || { echo "skipped: recordings of all CPUs need root"; exit 77; }
 command -v gcc >/dev/null || { echo "skipped: needs gcc"; exit 77; }
 cd "$work" || exit 1

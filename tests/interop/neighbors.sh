@@ -3,7 +3,7 @@
 # What perch record, top and stat leave behind and hold while they run, ended by signals: a profiler that always runs is not felt by the programs
 # beside it. No system setting and no mount is changed, no file of a recorded program stays open, and probes are removed or named.
 # shellcheck source=tests/interop/common.sh
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 [ "$(id -u)" -eq 0 ] || { echo "skipped: recordings of all CPUs and probes need root"; exit 77; }
 command -v gcc >/dev/null || { echo "skipped: needs gcc"; exit 77; }
 cd "$work" || exit 1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The files that commands write: whole or not at all, on a full disk, after a signal; links, FIFOs, devices, files and
 # directories of other users.
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh" || exit 1
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 cd "$work" || exit 1
 unset PERF_BUILDID_DIR PERF_CONFIG XDG_CONFIG_HOME
 umask 022

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Copies of user stacks through the trampolines of python -X perf: a program that calls through the same code, in each of its
 # kinds, and Python itself from 3.12 on.
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 cd "$work" || exit 1
 program=$PERCH_BUILD_ROOT/tests/interop/trampolines
 maps=()

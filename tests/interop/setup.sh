@@ -3,7 +3,7 @@
 # Runs scripts/setup with fake apt and dpkg commands, and checks the commands it starts. Also checks that the emulated tests are
 # skipped if their tools are missing.
 # shellcheck source=tests/interop/common.sh
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 shown="${work:?without a directory, the fakes would replace commands}/calls $work/out"
 
 fake() { # name, then the body of a shell script

@@ -5,7 +5,7 @@
 # PLT stubs are not compared, nor _init and _fini, which perf prints for some. perf 6.1 names stubs by the order of relocations,
 # does not know .plt.sec, and lets functions without size extend into other sections.
 # shellcheck source=tests/interop/common.sh
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 if ! { command -v perf && command -v g++; } >/dev/null; then
 	echo "skipped: needs perf and g++"
 	exit 77

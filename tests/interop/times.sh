@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # When a recording was made is in the recording: a file that was copied, touched or restored gives the same names, reasons and times as
 # the original. Recordings of perf say it only with -k; without, names that need it are unverified, and nothing is refused for its time.
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh" || exit 1
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 cd "$work" || exit 1
 export HOME=$work # of the build id cache
 program=$PERCH_BUILD_ROOT/tests/interop/jit_program

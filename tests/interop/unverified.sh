@@ -3,7 +3,7 @@
 # Programs without a build id, as those in Go before 1.24, in Zig, and of LLD: their names, lines, inlined functions and call chains after the
 # program or the recording was copied, on another machine, in another mount namespace and below --symfs; a message says that they are
 # unverified. A program of another layout has no names there. A build id that differs is refused everywhere.
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh" || exit 1
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 command -v gcc >/dev/null || { echo "skipped: needs gcc"; exit 77; }
 cd "$work" || exit 1
 export HOME=$work # of the build id cache

@@ -4,7 +4,7 @@
 # same samples: C, C++ and Rust, -O0 to -O3, static and PIE, with threads, signals, deep recursion, exceptions, dlopen(3), alternate
 # signal stacks, the vdso, the PLT, code without rules, and rules of hand-written assembly. A program without frame pointers has its rules
 # in a separate debug file.
-. "$PERCH_SOURCE_ROOT/tests/interop/common.sh"
+. "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 cd "$work" || exit 1
 oracle=$PERCH_BUILD_ROOT/tests/interop/unwind_oracle
 
