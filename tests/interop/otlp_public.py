@@ -15,7 +15,8 @@ PACKAGE = "opentelemetry-proto==1.45.2"     # opentelemetry-proto 1.10 or later
 def install(directory):
     """Why there is no package in the directory now, or ""."""
     try:
-        done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", "--target", directory, PACKAGE],
+        done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", "--retries", "0", "--timeout", "15",
+                               "--target", directory, PACKAGE],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit(120), check=False)
     except subprocess.TimeoutExpired:
         return "PyPI does not answer"

@@ -5,6 +5,8 @@
 # shellcheck source=tests/interop/common.sh
 . "$(dirname "$0")/common.sh"
 
+unset KEY # of a user who signs releases
+
 sbom=$PERCH_SOURCE_ROOT/scripts/sbom
 try "scripts/sbom lists what is linked" sh -c '"$1" "$2" >"$3"' sbom "$sbom" "$PERCH_BUILD_ROOT" "$work/first.json"
 "$sbom" "$PERCH_BUILD_ROOT" >"$work/second.json" 2>"$work/log"
