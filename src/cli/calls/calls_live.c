@@ -302,7 +302,9 @@ static int end_program(struct live *live, int status)
 	}
 	if (!live->program_ended) {
 		kill(live->program.pid, SIGTERM);
-		cli_program_wait(&live->program, 0, &live->program_status, NULL);
+		/* one that ignores SIGTERM runs on after another signal */
+		cli_program_wait_or_signal(&live->program, live->signals, &live->program_status,
+					   NULL);
 	} else if (!status && !live->ended_by) {
 		cli_program_note_signal(CALLS_COMMAND, live->calls->record.program_argv[0],
 					live->program_status);

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +16,8 @@
 #include "output_file.h"
 #include "program.h"
 #include "signals.h"
+
+#define WAIT_MS 20
 
 struct preparation {
 	perch_program_prepare *prepare;
@@ -50,6 +54,22 @@ int cli_program_wait(struct perch_program *program, int flags, int *status, stru
 	if (pid < 0)
 		return -errno;
 	return pid == 0;
+}
+
+int cli_program_wait_or_signal(struct perch_program *program, int signals, int *status,
+			       struct rusage *usage)
+{
+	struct pollfd poll_signals = { signals, POLLIN, 0 };
+	struct signalfd_siginfo info;
+	int rc;
+
+	while ((rc = cli_program_wait(program, signals < 0 ? 0 : WNOHANG, status, usage)) > 0) {
+		poll(&poll_signals, 1, WAIT_MS);
+		if (read(signals, &info, sizeof(info)) == sizeof(info) &&
+		    info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR2)
+			return (int)info.ssi_signo;
+	}
+	return rc;
 }
 
 bool cli_program_ignores(const struct perch_program *program, int number)

@@ -18,6 +18,13 @@ int cli_program_start(struct perch_program *program, char *const *argv,
  */
 int cli_program_wait(struct perch_program *program, int flags, int *status, struct rusage *usage);
 /*
+ * The same until the program has ended or a signal ends the wait. signals: a descriptor of
+ * signalfd(2) that does not block, of which SIGCHLD and SIGUSR2 end nothing; -1 for none. Returns
+ * 0, a negative errno, or the signal.
+ */
+int cli_program_wait_or_signal(struct perch_program *program, int signals, int *status,
+			       struct rusage *usage);
+/*
  * True if the program ignores the signal. A shell without job control makes background programs
  * ignore SIGINT.
  */

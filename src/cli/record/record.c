@@ -3,13 +3,11 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,7 +22,6 @@
 
 #define EXIT_POLLS   100 /* of a program that got a signal */
 #define EXIT_POLL_NS 20000000
-#define WAIT_MS	     100
 
 /*
  * The file is created only after the program was started, so that a program that cannot be started
@@ -187,20 +184,12 @@ static int begin(struct record *record, struct record_plan *plan)
  * this. */
 static void wait_for_program(struct record *record)
 {
-	const int flags = cli_signals_are_held() ? WNOHANG : 0;
-	struct pollfd signals = { record->signals, POLLIN, 0 };
-	struct signalfd_siginfo info;
+	int number = cli_program_wait_or_signal(&record->program,
+						cli_signals_are_held() ? record->signals : -1,
+						&record->program_status, &record->program_usage);
 
-	while (cli_program_wait(&record->program, flags, &record->program_status,
-				&record->program_usage) > 0) {
-		poll(&signals, 1, WAIT_MS); /* .signals can be -1 after a failure */
-		if (read(record->signals, &info, sizeof(info)) != sizeof(info) ||
-		    info.ssi_signo == SIGCHLD || info.ssi_signo == SIGUSR2)
-			continue;
-		if (!record->ended_by)
-			record->ended_by = (int)info.ssi_signo;
-		return;
-	}
+	if (number > 0 && !record->ended_by)
+		record->ended_by = number;
 }
 
 /*
