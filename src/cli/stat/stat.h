@@ -233,7 +233,7 @@ int stat_for_each_set(struct stat_job *stat, stat_set_call *call);
 typedef int stat_end_interval(struct stat_job *stat, void *context);
 int stat_read_control(struct stat_job *stat, stat_end_interval *end_interval, void *context);
 
-/* stat_wait.c: SIGINT, SIGTERM and SIGHUP end counting; the result is still printed. */
+/* stat_wait.c: SIGINT, SIGTERM, SIGHUP and SIGQUIT end counting; the result is still printed. */
 void stat_catch_signals(void);
 /* Blocks the signals that are caught. before: the mask to restore. Returns 0 or an errno. */
 int stat_block_signals(sigset_t *before);

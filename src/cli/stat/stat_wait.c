@@ -20,12 +20,14 @@ static bool has_command;	      /* control_fd is readable */
 static int wait_error;		      /* why the kernel refuses to wait; counting ends */
 
 /* They end counting, and the counts are printed. */
-static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
+static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 static void on_signal(int number, siginfo_t *info, void *unused)
 {
-	/* the terminal sends SIGINT and SIGHUP to the program too, another process does not */
-	bool forward = number == SIGTERM || (number == SIGHUP && info->si_code <= 0);
+	/* the terminal sends SIGINT, SIGHUP and SIGQUIT to the program too, another process does
+	 * not */
+	bool forward = number == SIGTERM ||
+		       ((number == SIGHUP || number == SIGQUIT) && info->si_code <= 0);
 
 	(void)unused;
 	/* in the program before its exec: the signal has its default action */
@@ -49,14 +51,18 @@ int stat_stop_signal(void)
 void stat_catch_signals(void)
 {
 	const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
-	struct sigaction hang_up;
+	struct sigaction before;
 
 	own = getpid();
-	for (size_t i = 0; i < CLI_NR(stop_signals); i++)
-		/* after nohup(1) SIGHUP is ignored, and counting continues */
-		if (stop_signals[i] != SIGHUP ||
-		    (!sigaction(SIGHUP, NULL, &hang_up) && hang_up.sa_handler != SIG_IGN))
-			sigaction(stop_signals[i], &action, NULL);
+	for (size_t i = 0; i < CLI_NR(stop_signals); i++) {
+		int number = stop_signals[i];
+
+		/* counting continues at a signal that was ignored: SIGHUP after nohup(1), SIGQUIT
+		 * in background jobs */
+		if (number == SIGINT || number == SIGTERM ||
+		    (!sigaction(number, NULL, &before) && before.sa_handler != SIG_IGN))
+			sigaction(number, &action, NULL);
+	}
 }
 
 int stat_block_signals(sigset_t *before)
