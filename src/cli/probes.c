@@ -31,6 +31,8 @@ int cli_define_until_exit(struct perch_events *events, struct perch_machine *mac
 	rc = perch_probes_define(&defined[nr_defined], events, machine, err);
 	if (!rc && !nr_defined++)
 		atexit(remove_defined);
+	if (!nr_defined)
+		cli_release_signals(); /* there is nothing to remove */
 	return rc;
 }
 

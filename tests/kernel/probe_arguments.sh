@@ -365,4 +365,26 @@ wait $! 2> err
 [ ! -d /sys/kernel/tracing/events/perch ] ||
 	! find /sys/kernel/tracing/events/perch -name "p_*_$!_*" | grep -q .
 report $? "nor a second one while the recorder waits for the program"
+(ulimit -c 0 && exec "$perch" stat -e "uprobe:$target-plain:work(count)" sh -c 'echo $PPID > stat_pid; kill -QUIT $PPID; exec sleep 10') > out 2>&1
+[ $? -eq 131 ] && grep -q ' 0 .*uprobe:' out
+report $? "SIGQUIT ends the program of stat, and the counts are printed"
+[ ! -d /sys/kernel/tracing/events/perch ] ||
+	! find /sys/kernel/tracing/events/perch -name "p_*_$(cat stat_pid)_*" | grep -q .
+report $? "and no definition is left"
+
+"$perch" trace sh -c 'trap "" TERM; echo $$ > program_pid; sleep 20' > out 2>&1 &
+trace=$!
+tries=0
+while [ $tries -lt 100 ] && kill -0 $trace 2> err; do
+	[ ! -s program_pid ] || kill -TERM $trace 2> err
+	sleep 0.1
+	tries=$((tries + 1))
+done
+kill -0 "$(cat program_pid)" 2> err && ! kill -0 $trace 2> err
+report $? "another signal ends trace, whose program ignores SIGTERM"
+kill -KILL "$(cat program_pid)" $trace 2> err
+wait $trace 2> err
+[ ! -d /sys/kernel/tracing/events/perch ] ||
+	! find /sys/kernel/tracing/events/perch -name "p_*_${trace}_*" | grep -q .
+report $? "and it leaves no definition"
 exit $failed
