@@ -510,6 +510,12 @@ record -e alignment-faults -c 1000000 -- sh -c "$burn" &&
 report $? "a program without samples: what is known of it"
 record -e alignment-faults -c 1 -- true && grep -q "no samples: the event did not occur" out
 report $? "an event of which each is a sample"
+if record -e sched:sched_process_exit --filter "pid == 0" -- true; then
+	grep -q "no samples: no event passed its filter" out
+	report $? "an event of which no one passes the filter"
+else
+	skip "an event of which no one passes the filter" "no tracepoints here"
+fi
 # as in perf: -t records its threads alone
 attr() {
 	record -vv -e cpu-clock "$@" -- true && grep -c "^ *inherit  *1\$" out

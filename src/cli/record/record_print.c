@@ -219,6 +219,14 @@ static bool samples_each_time(const struct record *record)
 	return !nr;
 }
 
+static bool has_filter(const struct perch_events *events)
+{
+	for (size_t i = 0; i < events->nr; i++)
+		if (events->event[i].filter)
+			return true;
+	return false;
+}
+
 /* Many short threads may have no sample together. */
 static void print_rare_events(const struct record *record)
 {
@@ -232,8 +240,11 @@ static void print_rare_events(const struct record *record)
 	if (plan->program_only && record->program_ended && seconds > 0)
 		snprintf(used, sizeof(used), " (the program used %.3f s of CPU time)", seconds);
 	if (samples_each_time(record)) {
-		cli_note(record->options->command, "no samples: %s did not occur%s",
-			 cli_word(record->plan->events.nr, "the event", "the events"), used);
+		cli_note(record->options->command, "no samples: %s%s",
+			 has_filter(&plan->events) ? "no event passed its filter"
+			 : plan->events.nr == 1	   ? "the event did not occur"
+						   : "the events did not occur",
+			 used);
 		return;
 	}
 	cli_note(record->options->command,
