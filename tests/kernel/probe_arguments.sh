@@ -173,6 +173,28 @@ if gcc -O1 -g -o inlined inlined.c 2> err; then
 	gcc -O1 -g -gsplit-dwarf -o split inlined.c 2> err && "$perch" record -c 1 -o f.data -e 'uprobe:./split:add_to' -- ./split 50 > out 2>&1
 	[ "$("$perch" script -F event -i f.data 2>> out | wc -l)" = 4 ]
 	report $? "by debug information in a .dwo file"
+	cat > near.c << 'END'
+volatile int sum;
+static inline __attribute__((always_inline)) void add_to(int count) { sum += count * count; }
+__attribute__((noipa)) void one(int n, double d);
+__attribute__((noipa)) void one(int n, double d) { add_to(n * d); }
+void two(int n);
+int main(int argc, char **argv) { (void)argv; one(argc, 2.5); two(3); return 0; }
+END
+	cat > far.c << 'END'
+extern volatile int sum;
+static inline __attribute__((always_inline)) void add_to(int count) { sum += count * count; }
+__attribute__((noipa)) void two(int n);
+__attribute__((noipa)) void two(int n) { add_to(n); }
+END
+	if [ "$(uname -m)" = x86_64 ] && gcc -O1 -g -c near.c 2> err && gcc -O1 -g -gsplit-dwarf -c far.c 2> err && gcc -o partly near.o far.o 2> err; then
+		rm -f far.dwo
+		"$perch" record -c 1 -o f.data -e 'uprobe:./partly:add_to(*)' -- ./partly > out 2>&1
+		grep -q 'not read: d: .*, other places of the function: ' out
+		report $? "both an argument and places that are not known are noted"
+	else
+		skip "both an argument and places that are not known are noted" "not built here"
+	fi
 	measured=$program
 	# it has no symbol: only the debug file says that it is inlined, at one place
 	cat > single.c << 'END'

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "probe.h"
 
 #define USE_OFFSET "use the offset in the file, as uprobe:PATH:0xOFFSET"
@@ -313,6 +314,22 @@ static int find_in_debug_information(struct perch__parser *parser, struct perch_
 	return nr == -ENOENT || nr == -ENOSYS ? 0 : nr;
 }
 
+/* Appends a note to that of a site. Clears the site after an error, which it reports. */
+static int join_notes(struct perch__parser *parser, const struct perch__probe_spec *probe,
+		      struct perch__usdt_site *site, const char *note)
+{
+	char *both;
+
+	if (perch__asprintf(&both, "%s, %s", site->unread, note) < 0) {
+		perch__free_usdt_sites(site, 1);
+		return perch__parse_error(parser, probe->at_symbol, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					  "no memory to parse a probe");
+	}
+	free(site->unread);
+	site->unread = both;
+	return 0;
+}
+
 /* Takes what belongs to a site. */
 static int take_inlined(struct perch__parser *parser, const struct perch__probe_spec *probe,
 			struct perch_probe_site *found, struct perch__usdt_site *site)
@@ -325,6 +342,8 @@ static int take_inlined(struct perch__parser *parser, const struct perch__probe_
 		rc = ask_finder(parser, probe,
 				(struct perch_probe_request){ .offset = found->offset }, 1, site,
 				&one);
+	if (!rc && site->unread && found->unread)
+		rc = join_notes(parser, probe, site, found->unread);
 	if (rc || site->unread)
 		free(found->unread);
 	else
@@ -339,13 +358,16 @@ static int use_inlined(struct perch__parser *parser, struct perch__probe_spec *p
 {
 	int rc = 0;
 
-	if (probe->returns || probe->offset)
+	if (probe->returns || probe->offset) {
+		for (int i = 0; i < nr_found; i++)
+			free(found[i].unread);
 		return perch__parse_error(
 			parser, probe->returns ? probe->at_symbol : probe->at_offset, EINVAL,
 			PERCH_ERROR_CONFLICT,
 			"the function '%s' is inlined where it is called: only where it begins can "
 			"be probed",
 			probe->symbol);
+	}
 	for (*nr = 0; *nr < (size_t)nr_found && !rc; *nr += !rc)
 		rc = take_inlined(parser, probe, &found[*nr], &site[*nr]);
 	return rc;
