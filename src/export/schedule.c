@@ -57,8 +57,11 @@ static void end_run(struct export_schedule *schedule, uint32_t thread,
 
 	if (!run)
 		return;
-	if (interval->flags & PERCH_TIMELINE_UNCERTAIN)
+	if (interval->flags & PERCH_TIMELINE_UNCERTAIN) {
+		if (!run->wait_end)
+			run->wait_start = interval->start;
 		run->wait_end = interval->end;
+	}
 	if (run->end != interval->start || run->next_state != PERCH_TIMELINE_UNKNOWN)
 		return;
 	run->next_state = (uint8_t)interval->state;

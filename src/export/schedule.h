@@ -25,7 +25,8 @@ struct schedule_run {
 	bool involuntary;    /* it lost the CPU */
 	bool unfinished;     /* it ran until the recording ended */
 	bool uncertain;	     /* it may be wrong: a switch is missing */
-	uint64_t wait_end;   /* of what followed, if that may be wrong; else 0 */
+	/* the part of what followed that may be wrong; 0 if there is none */
+	uint64_t wait_start, wait_end;
 };
 
 struct schedule_wakeup {

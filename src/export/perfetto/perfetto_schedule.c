@@ -222,23 +222,12 @@ static int put_event(struct perfetto *perfetto, uint32_t tid, const char *name, 
 	return perch__perfetto_put(perfetto, &packet, SEQUENCE_MAIN);
 }
 
-/* A slice in which there can be another one: either name can be NULL for none. */
-static int put_slice(struct perfetto *perfetto, uint32_t tid, const char *name, const char *mark,
-		     uint64_t start, uint64_t end)
+/* Marks a part that may be wrong. end: 0 for none. */
+static int put_mark(struct perfetto *perfetto, uint32_t tid, uint64_t start, uint64_t end)
 {
-	const char *names[] = { name, mark };
-	int rc = 0;
+	int rc = end ? put_event(perfetto, tid, "uncertain: a switch is missing", start) : 0;
 
-	for (size_t i = 0; i < 2 && !rc; i++)
-		rc = names[i] ? put_event(perfetto, tid, names[i], start) : 0;
-	for (size_t i = 0; i < 2 && !rc; i++)
-		rc = names[i] ? put_event(perfetto, tid, NULL, end) : 0;
-	return rc;
-}
-
-static const char *mark_of(bool uncertain)
-{
-	return uncertain ? "uncertain: a switch is missing" : NULL;
+	return rc || !end ? rc : put_event(perfetto, tid, NULL, end);
 }
 
 static int compare_threads(const void *left, const void *right)
@@ -268,21 +257,27 @@ static int mark_uncertain(struct perfetto *perfetto, struct schedule_run *run, s
 		if (run[i].thread != last)
 			rc = put_track(perfetto, thread);
 		last = run[i].thread;
+		if (!rc && run[i].uncertain)
+			rc = put_mark(perfetto, thread->tid, run[i].start, run[i].end);
 		if (!rc)
-			rc = put_slice(perfetto, thread->tid, NULL, mark_of(run[i].uncertain),
-				       run[i].start, run[i].end);
-		if (!rc)
-			rc = put_slice(perfetto, thread->tid, NULL, mark_of(run[i].wait_end),
-				       run[i].end, run[i].wait_end);
+			rc = put_mark(perfetto, thread->tid, run[i].wait_start, run[i].wait_end);
 	}
 	return rc;
 }
 
-static int put_state(struct perfetto *perfetto, uint32_t tid, uint32_t state, bool uncertain,
-		     uint64_t start, uint64_t end)
+struct span {
+	uint64_t start, end;
+};
+
+/* What a thread did, and in it the part that may be wrong. */
+static int put_state(struct perfetto *perfetto, uint32_t tid, uint32_t state, struct span span,
+		     struct span uncertain)
 {
-	return put_slice(perfetto, tid, perch_timeline_state_name(state), mark_of(uncertain), start,
-			 end);
+	int rc = put_event(perfetto, tid, perch_timeline_state_name(state), span.start);
+
+	if (!rc)
+		rc = put_mark(perfetto, tid, uncertain.start, uncertain.end);
+	return rc ? rc : put_event(perfetto, tid, NULL, span.end);
 }
 
 /* The runs are sorted by thread and time. */
@@ -293,16 +288,18 @@ static int put_slices(struct perfetto *perfetto, const struct schedule_run *run,
 
 	for (size_t i = 0; i < nr && !rc; i++) {
 		const struct schedule_thread *thread = &schedule->thread[run[i].thread];
+		struct span ran = { run[i].start, run[i].end }, waited = { .start = run[i].end };
 
 		if (!i || run[i - 1].thread != run[i].thread)
 			rc = put_track(perfetto, thread);
 		if (!rc)
-			rc = put_state(perfetto, thread->tid, PERCH_TIMELINE_RUNNING,
-				       run[i].uncertain, run[i].start, run[i].end);
-		if (!rc && i + 1 < nr && run[i + 1].thread == run[i].thread &&
-		    run[i + 1].start > run[i].end)
-			rc = put_state(perfetto, thread->tid, run[i].next_state, run[i].wait_end,
-				       run[i].end, run[i + 1].start);
+			rc = put_state(perfetto, thread->tid, PERCH_TIMELINE_RUNNING, ran,
+				       run[i].uncertain ? ran : (struct span){ 0 });
+		if (i + 1 < nr && run[i + 1].thread == run[i].thread)
+			waited.end = run[i + 1].start;
+		if (!rc && waited.end > waited.start)
+			rc = put_state(perfetto, thread->tid, run[i].next_state, waited,
+				       (struct span){ run[i].wait_start, run[i].wait_end });
 	}
 	return rc;
 }
