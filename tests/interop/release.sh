@@ -32,8 +32,12 @@ needed = subprocess.run(["readelf", "-dW", sys.argv[2]], capture_output=True, te
 for library in re.findall(r"\(NEEDED\).*\[(lib.*)\]", needed):
     assert any(f"({library})" in name for name in linked), (library, linked)
 EOF
-try "it has each library that perch needs, and the exception of libiberty" \
-	python3 "$work/check.py" "$work/first.json" "$PERCH"
+each="it has each library that perch needs, and the exception of libiberty"
+if command -v dpkg-query >/dev/null 2>&1; then
+	try "$each" python3 "$work/check.py" "$work/first.json" "$PERCH"
+else
+	skip "$each" "the names of packages are those of dpkg"
+fi
 mkdir "$work/scripts"
 sed 's/"libz": "Zlib",//' "$sbom" >"$work/scripts/sbom"
 cp "$PERCH_SOURCE_ROOT/meson.build" "$work"
