@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
 # Embeds the libraries: builds and installs them, compiles programs by pkg-config and by meson.
+[ -e /.first-hour ] || { echo "embedder.sh: is run by tests/first-hour/run" >&2 && exit 2; }
 cd /root/perch
 make build
 make install

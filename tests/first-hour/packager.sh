@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
 # Packages it: installs into a directory of its own, and looks at what a package would have.
+[ -e /.first-hour ] || { echo "packager.sh: is run by tests/first-hour/run" >&2 && exit 2; }
 cd /root/perch
 make build
 rm -rf /tmp/staged && touch /tmp/before
