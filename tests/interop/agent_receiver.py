@@ -51,7 +51,7 @@ class Receiver:
         self.port = self.server.server_address[1]
         if context:
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
         self.thread.start()
 
     def stop(self):

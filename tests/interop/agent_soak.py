@@ -5,6 +5,7 @@
 SOAK_SECONDS is how long it takes (20; make test-long: an hour). Meanwhile a client pulls a profile each ten seconds, a server takes
 windows, and programs start, each of a file of its own, run shortly and end.
 """
+import contextlib
 import os
 import re
 import shutil
@@ -42,21 +43,25 @@ class Load:
 
     def __init__(self, program, work):
         self.program, self.work, self.ends, self.started = program, work, threading.Event(), 0
-        self.thread = threading.Thread(target=self.run)
+        self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
     def run(self):
         with subprocess.Popen([self.program]) as steady:
-            while not self.ends.wait(0.5):
-                path = os.path.join(self.work, f"short-{self.started % 100}")
-                if os.path.exists(path):
-                    os.unlink(path)
-                shutil.copy(self.program, path)
-                with open(path, "ab") as file:
-                    file.write(str(self.started).encode())
-                self.started += 1
-                subprocess.run(["timeout", "0.1", path], check=False)
-            steady.kill()
+            try:
+                while not self.ends.wait(0.5):
+                    self.run_shortly(os.path.join(self.work, f"short-{self.started % 100}"))
+            finally:
+                steady.kill()
+
+    def run_shortly(self, path):
+        if os.path.exists(path):
+            os.unlink(path)
+        shutil.copy(self.program, path)
+        with open(path, "ab") as file:
+            file.write(str(self.started).encode())
+        self.started += 1
+        subprocess.run(["timeout", "0.1", path], check=False)
 
     def stop(self):
         self.ends.set()
@@ -93,14 +98,17 @@ def main():
     if reason:
         skip("perch agent for long", reason)
         return
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as ends:     # whatever raises, nothing runs on
         program = build_program(work)
         if not program:
             skip("perch agent for long", "no compiler")
             return
         receiver = Receiver()
+        ends.callback(receiver.stop)
         agent = Agent("--freq", str(HZ), "--push", f"http://127.0.0.1:{receiver.port}", "--push-interval", "15s" if SECONDS > 100 else "1s")
+        ends.callback(agent.process.kill)
         load = Load(program, work)
+        ends.callback(load.stop)
         points = observe(agent)
         load.stop()
         check(points, "profiles are made all the time")
