@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "agent/counters/counter_set.h"
 #include "agent/counters/counters.h"
+#include "tree.h"
 
 #define S 1000000000ull
 
@@ -200,12 +202,146 @@ static void test_late_cgroup(void **state)
 	agent_cgroups_free(cgroups);
 }
 
+/* ---- a hybrid machine ---- */
+
+/* What a replayed kernel counts: other values for each event, PMU and CPU. */
+static uint64_t counted[64];
+static int cpu_of[64], nr_counted;
+static bool in_cgroup[64];
+
+static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
+{
+	(void)context, (void)pid, (void)group_fd;
+	assert_in_range(nr_counted, 0, 63);
+	cpu_of[nr_counted] = cpu;
+	in_cgroup[nr_counted] = flags & PERCH_FLAG_PID_CGROUP;
+	counted[nr_counted] = attr->type * 10000 + (attr->config >> PERCH_PMU_TYPE_SHIFT) * 1000 +
+			      (attr->config & 0xff) * 10 + (unsigned)cpu;
+	return 1000 + nr_counted++;
+}
+
+static int replay_control(void *context, int fd, unsigned long request, unsigned long argument)
+{
+	(void)context;
+	if (request == PERCH_IOC_ID)
+		*(uint64_t *)argument = (uint64_t)fd;
+	return 0;
+}
+
+/* The value, two times, and perhaps an id and a number of lost events. */
+static ssize_t replay_read(void *context, int fd, void *buffer, size_t size)
+{
+	const uint64_t words[] = { counted[fd - 1000], 1000, 1000, (uint64_t)fd, 0 };
+
+	(void)context;
+	memcpy(buffer, words, size < sizeof(words) ? size : sizeof(words));
+	return (ssize_t)(size < sizeof(words) ? size : sizeof(words));
+}
+
+static int replay_close(void *context, int fd)
+{
+	(void)context, (void)fd;
+	return 0;
+}
+
+#define PMUS "/sys/bus/event_source/devices/"
+
+static struct perch_machine *make_hybrid(char root[PATH_MAX])
+{
+	static const struct tree_file files[] = {
+		{ PMUS "cpu_core/type", "4\n" },
+		{ PMUS "cpu_core/cpus", "0-3\n" },
+		{ PMUS "cpu_atom/type", "10\n" },
+		{ PMUS "cpu_atom/cpus", "4-7\n" },
+		{ PMUS "software/type", "1\n" },
+		{ "/sys/devices/system/cpu/online", "0-7\n" },
+		{ "/proc/self/mounts", "none /sys/fs/cgroup cgroup2 rw 0 0\n" },
+		{ "/sys/fs/cgroup/a/cgroup.procs", "" },
+	};
+	static const struct perch_syscalls calls = { .perf_event_open = replay_open,
+						     .ioctl = replay_control,
+						     .read = replay_read,
+						     .close = replay_close };
+	struct perch_machine *machine;
+
+	nr_counted = 0;
+	tree_make(root, files, sizeof(files) / sizeof(*files));
+	assert_int_equal(perch_machine_new(&machine, root, &calls, NULL), 0);
+	return machine;
+}
+
+/* An event is one on each core PMU: each CPU has that of its PMU, and all other events their own
+ * values. */
+static void test_hybrid_counters(void **state)
+{
+	/* of CPUs 1 and 4: cycles, instructions, cache misses, context switches, page faults */
+	static const uint64_t expected[AGENT_NR_COUNTED][2] = {
+		{ 4001, 10004 },  { 4011, 10014 },  { 4031, 10034 },
+		{ 10031, 10034 }, { 10021, 10024 },
+	};
+	struct perch_target target[] = { { .tid = -1, .cpu = 1 }, { .tid = -1, .cpu = 4 } };
+	const struct perch_targets targets = { .nr = 2, .target = target };
+	struct agent_counter_set set;
+	struct perch_machine *machine;
+	char root[PATH_MAX];
+
+	(void)state;
+	machine = make_hybrid(root);
+	assert_int_equal(agent_counter_set_open(&set, ~0u, &targets, machine), 0);
+	assert_int_equal(set.events, (1 << AGENT_NR_COUNTED) - 1);
+	assert_true(agent_counter_set_read(&set));
+	for (size_t i = 0; i < AGENT_NR_COUNTED; i++) {
+		uint64_t enabled = 0, running = 0;
+
+		for (size_t k = 0; k < 2; k++)
+			assert_int_equal(agent_counter_set_sum_at(&set, i, k), expected[i][k]);
+		assert_int_equal(agent_counter_set_sum(&set, i), expected[i][0] + expected[i][1]);
+		agent_counter_set_add_times(&set, i, &enabled, &running);
+		assert_int_equal(enabled, 2000);
+		assert_int_equal(running, 2000);
+	}
+	agent_counter_set_close(&set);
+	perch_machine_free(machine);
+	tree_remove(root);
+}
+
+/* Events of cgroups are counted on the CPUs whose events are counted, and on no others. */
+static void test_cpus_of_cgroups(void **state)
+{
+	struct perch_target target[] = { { .tid = -1, .cpu = 1 }, { .tid = -1, .cpu = 4 } };
+	const struct perch_targets targets = { .nr = 2, .target = target };
+	struct agent_cgroup_counters *cgroups;
+	struct agent_cpu_counters *cpus;
+	struct perch_machine *machine;
+	const char *path = "/a";
+	char root[PATH_MAX];
+
+	(void)state;
+	machine = make_hybrid(root);
+	cpus = agent_cpu_counters_open(&targets, machine);
+	assert_non_null(cpus);
+	cgroups = agent_cgroup_counters_new(cpus, machine);
+	assert_non_null(cgroups);
+	agent_cgroup_counters_choose(cgroups, &path, 1);
+	assert_int_equal(nr_counted, 2 * 2 * AGENT_NR_COUNTED);
+	for (int i = 0; i < nr_counted; i++) {
+		assert_true(cpu_of[i] == 1 || cpu_of[i] == 4);
+		assert_int_equal(in_cgroup[i], i >= nr_counted / 2);
+	}
+	agent_cgroup_counters_free(cgroups);
+	agent_cpu_counters_close(cpus);
+	perch_machine_free(machine);
+	tree_remove(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_formats),	   cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_cgroups),	   cmocka_unit_test(test_many_cgroups),
-		cmocka_unit_test(test_long_paths), cmocka_unit_test(test_late_cgroup),
+		cmocka_unit_test(test_formats),		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_cgroups),		cmocka_unit_test(test_many_cgroups),
+		cmocka_unit_test(test_long_paths),	cmocka_unit_test(test_late_cgroup),
+		cmocka_unit_test(test_hybrid_counters), cmocka_unit_test(test_cpus_of_cgroups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@ struct counted_cgroup {
 
 struct agent_cgroup_counters {
 	struct agent_counter_set *cpus;
+	struct perch_cpus numbers; /* of cpus: cgroups are counted on these, too */
 	struct perch_machine *machine;
 	struct counted_cgroup cgroup[AGENT_MOST_CGROUPS];
 	size_t nr, most;
@@ -45,10 +46,18 @@ static size_t most_cgroups(const struct agent_counter_set *cpus)
 struct agent_cgroup_counters *agent_cgroup_counters_new(struct agent_cpu_counters *cpus,
 							struct perch_machine *machine)
 {
+	const struct agent_counter_set *set = agent_cpu_counters_set(cpus);
 	struct agent_cgroup_counters *counters = calloc(1, sizeof(*counters));
 
 	if (!counters)
 		return NULL;
+	counters->numbers.cpu = calloc(set->nr_targets, sizeof(*counters->numbers.cpu));
+	if (!counters->numbers.cpu) {
+		free(counters);
+		return NULL;
+	}
+	for (size_t i = 0; i < set->nr_targets; i++)
+		counters->numbers.cpu[counters->numbers.nr++] = perch_set_target(set->set, i)->cpu;
 	counters->cpus = agent_cpu_counters_set(cpus);
 	counters->machine = machine;
 	counters->most = most_cgroups(counters->cpus);
@@ -68,6 +77,8 @@ void agent_cgroup_counters_free(struct agent_cgroup_counters *counters)
 {
 	while (counters && counters->nr)
 		close_at(counters, counters->nr - 1);
+	if (counters)
+		perch_cpus_clear(&counters->numbers);
 	free(counters);
 }
 
@@ -130,7 +141,8 @@ static void count_cgroup_at(struct agent_cgroup_counters *counters, const char *
 
 	*cgroup = (struct counted_cgroup){ .path = strdup(path) };
 	if (cgroup->path)
-		rc = perch_targets_add_cgroup(&targets, path, NULL, counters->machine, NULL);
+		rc = perch_targets_add_cgroup(&targets, path, &counters->numbers, counters->machine,
+					      NULL);
 	if (rc >= 0)
 		rc = agent_counter_set_open(&cgroup->set, counters->cpus->events, &targets,
 					    counters->machine);

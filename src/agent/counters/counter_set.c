@@ -24,19 +24,27 @@ static int open_set(struct agent_counter_set *set, unsigned wanted,
 					       .may = PERCH_MAY_SKIP | PERCH_MAY_EXCLUDE_KERNEL,
 					       .machine = machine };
 	struct perch_events events = { 0 };
-	size_t nr = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < AGENT_NR_COUNTED && rc >= 0; i++) {
 		if (!(wanted >> i & 1))
 			continue;
-		set->index[i] = nr++;
+		set->index[i] = events.nr;
 		rc = perch_events_add(&events, agent_counted[i].event, machine, NULL);
+		set->width[i] = events.nr - set->index[i];
 	}
 	if (rc >= 0)
 		rc = perch_set_open(&set->set, &events, targets, &options, NULL);
 	perch_events_clear(&events);
 	return rc;
+}
+
+static bool is_counted(const struct agent_counter_set *set, size_t event)
+{
+	for (size_t i = 0; i < set->width[event]; i++)
+		if (!perch_set_get_event(set->set, set->index[event] + i)->skipped)
+			return true;
+	return false;
 }
 
 int agent_counter_set_open(struct agent_counter_set *set, unsigned events,
@@ -55,7 +63,7 @@ int agent_counter_set_open(struct agent_counter_set *set, unsigned events,
 		rc = set->counts && set->last && set->sums ? 0 : -ENOMEM;
 	}
 	for (size_t i = 0; i < AGENT_NR_COUNTED && rc >= 0; i++)
-		if (events >> i & 1 && !perch_set_get_event(set->set, set->index[i])->skipped)
+		if (events >> i & 1 && is_counted(set, i))
 			set->events |= 1u << i;
 	if (rc >= 0 && !set->events)
 		rc = -ENOENT;
@@ -93,18 +101,21 @@ bool agent_counter_set_read(struct agent_counter_set *set)
 	return true;
 }
 
-const uint64_t *agent_counter_set_sums(const struct agent_counter_set *set, size_t event)
+uint64_t agent_counter_set_sum_at(const struct agent_counter_set *set, size_t event, size_t target)
 {
-	return set->sums + set->index[event] * set->nr_targets;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < set->width[event]; i++)
+		sum += set->sums[(set->index[event] + i) * set->nr_targets + target];
+	return sum;
 }
 
 uint64_t agent_counter_set_sum(const struct agent_counter_set *set, size_t event)
 {
-	const uint64_t *sums = agent_counter_set_sums(set, event);
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < set->nr_targets; i++)
-		all += sums[i];
+		all += agent_counter_set_sum_at(set, event, i);
 	return all;
 }
 
@@ -113,7 +124,8 @@ void agent_counter_set_add_times(const struct agent_counter_set *set, size_t eve
 {
 	struct perch_count sum;
 
-	perch_count_sum(&sum, set->counts + set->index[event] * set->nr_targets, set->nr_targets);
+	perch_count_sum(&sum, set->counts + set->index[event] * set->nr_targets,
+			set->width[event] * set->nr_targets);
 	*enabled_ns += sum.enabled_ns;
 	*running_ns += sum.running_ns;
 }

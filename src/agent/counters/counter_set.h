@@ -21,8 +21,9 @@ struct agent_counter_set {
 	struct perch_count *counts, *last; /* of this and of the last time */
 	uint64_t *sums;			   /* of what was added, each scaled by its own time */
 	size_t nr_targets, nr;
-	unsigned events;		/* bits of the counted events */
-	size_t index[AGENT_NR_COUNTED]; /* of an event, in the set */
+	unsigned events; /* bits of the counted events */
+	/* of an event in the set: a hybrid machine has one for each core PMU */
+	size_t index[AGENT_NR_COUNTED], width[AGENT_NR_COUNTED];
 };
 
 /* Opens the events of a mask, but for what this user may not count. Returns 0, or a negative errno;
@@ -32,8 +33,8 @@ int agent_counter_set_open(struct agent_counter_set *set, unsigned events,
 void agent_counter_set_close(struct agent_counter_set *set);
 /* Reads the counts, and adds them to the sums. Returns false after a failure. */
 bool agent_counter_set_read(struct agent_counter_set *set);
-/* The sums of an event, by target. */
-const uint64_t *agent_counter_set_sums(const struct agent_counter_set *set, size_t event);
+/* The sum of an event on a target. */
+uint64_t agent_counter_set_sum_at(const struct agent_counter_set *set, size_t event, size_t target);
 /* The sum of all targets. */
 uint64_t agent_counter_set_sum(const struct agent_counter_set *set, size_t event);
 /* Adds the times of an event on all targets. */

@@ -39,13 +39,13 @@ struct agent_counter_set *agent_cpu_counters_set(struct agent_cpu_counters *coun
 static void put_event(const struct agent_counter_set *set, size_t event,
 		      struct agent_metrics *metrics)
 {
-	const uint64_t *sums = agent_counter_set_sums(set, event);
 	char cpu[16];
 
 	agent_metric_counter(metrics, agent_counted[event].cpu, agent_counted[event].help);
 	for (size_t i = 0; i < set->nr_targets && set->nr_targets <= MOST_CPUS; i++) {
 		snprintf(cpu, sizeof(cpu), "%d", perch_set_target(set->set, i)->cpu);
-		agent_metric_value(metrics, "cpu", cpu, (double)sums[i]);
+		agent_metric_value(metrics, "cpu", cpu,
+				   (double)agent_counter_set_sum_at(set, event, i));
 	}
 	if (set->nr_targets > MOST_CPUS)
 		agent_metric_value(metrics, "cpu", "all",
