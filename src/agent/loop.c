@@ -192,8 +192,9 @@ static void reload_options(struct agent *agent)
 		return;
 	}
 	options->restore(options->context);
-	agent_note(agent, "the options of before are used again");
-	agent_send_renew(agent);
+	/* the second failure has its own note, and each window tries again */
+	if (!agent_send_renew(agent))
+		agent_note(agent, "the options of before are used again");
 }
 
 /* A second signal ends it without the profile of --once. */

@@ -148,10 +148,14 @@ static void answer(struct http_server *server, const struct http_answer *how)
 			ready(server, -1, 0, 20);
 		while (send_bytes(server, "H", 1));
 	} else {
+		bool hangs = how->how == HTTP_HANG_IN_BODY;
+
 		length += snprintf(head + length, sizeof(head) - (size_t)length,
-				   "Content-Length: %zu\r\n\r\n", how->size);
+				   "Content-Length: %zu\r\n\r\n", how->size + hangs);
 		if (send_bytes(server, head, (size_t)length))
 			send_bytes(server, how->body, how->size);
+		if (hangs)
+			wait_for_end(server);
 		shutdown(server->connection, SHUT_WR);
 	}
 }

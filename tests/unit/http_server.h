@@ -24,6 +24,7 @@ struct http_answer {
 		HTTP_ENDLESS_BODY,  /* after the head of the answer */
 		HTTP_ENDLESS_HEADS, /* lines without an end */
 		HTTP_DRIP,	    /* a byte of the head from time to time */
+		HTTP_HANG_IN_BODY,  /* after the head of the answer and its body, which is longer */
 	} how;
 };
 

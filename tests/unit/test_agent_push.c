@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -778,6 +779,127 @@ static void changes_between_requests(void **state)
 	http_server_stop(server);
 }
 
+/* An answer whose code has come counts, also if it is interrupted before its end: what the server
+ * has not taken is sent again. */
+static void changes_in_answer(void **state)
+{
+	static const struct http_answer answers[][2] = {
+		{ { .code = 503, .how = HTTP_HANG_IN_BODY }, { .code = 200 } },
+		{ { .code = 200, .how = HTTP_HANG_IN_BODY }, { .code = 200 } },
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct http_server *server = http_server_start(answers[i], 2);
+		const struct http_request *request;
+		struct agent_push *push;
+
+		set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
+		push = open_push(fixture);
+		add(push, AGENT_PUSH_OTLP, "1");
+		http_server_wait(server, 1);
+		fixture->options.spool_age = (60 + i) * SECOND;
+		/* time for the head of the answer */
+		assert_int_equal(agent_push_change(push, &fixture->options, 3 * SECOND, NULL), 0);
+		agent_push_stats(push, &fixture->stats);
+		assert_int_equal(requests_of(&fixture->stats, answers[i][0].code), 1);
+		assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_UNANSWERED], 0);
+		wait_until(fixture, push, is_empty);
+		assert_int_equal(http_server_requests(server, &request), i ? 1 : 2);
+		assert_int_equal(fixture->stats.target[0].windows, 1);
+		agent_push_close(push, 0);
+		http_server_stop(server);
+	}
+}
+
+/* At the end, too: the next agent sends what the server has not taken, and drops nothing. */
+static void ends_in_answer(void **state)
+{
+	static const struct http_answer answers[] = { { .code = 503, .how = HTTP_HANG_IN_BODY },
+						      { .code = 200 } };
+	struct fixture *fixture = *state;
+	struct http_server *server = http_server_start(answers, 2);
+	struct agent_push *push;
+
+	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_OTLP, "1");
+	http_server_wait(server, 1);
+	agent_push_close(push, 3 * SECOND);
+	push = open_push(fixture);
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(fixture->stats.target[0].windows, 1);
+	assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_UNANSWERED], 0);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+}
+
+/* Another name of the directory is not another one, whose lock this agent has. */
+static void changes_spelling(void **state)
+{
+	struct fixture *fixture = *state;
+	struct agent_push *push;
+	char other[96];
+
+	set_target(fixture, "http://127.0.0.1:%u", http_free_port());
+	push = open_push(fixture);
+	add(push, AGENT_PUSH_OTLP, "1");
+	snprintf(other, sizeof(other), "%s/../spool//.", fixture->spool);
+	fixture->options.spool = other;
+	change(push, fixture);
+	fixture->options.spool_age = 60 * SECOND;
+	change(push, fixture);
+	assert_int_equal(fixture->stats.spool.entries, 1);
+	agent_push_close(push, 0);
+}
+
+/* ---- without a thread ---- */
+
+static bool fails_threads;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *context);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *context);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *context)
+{
+	return fails_threads ? EAGAIN : __real_pthread_create(thread, attr, run, context);
+}
+
+/* The next window starts the thread that a change could not, and what came before is sent. */
+static void starts_thread_later(void **state)
+{
+	struct fixture *fixture = *state;
+	struct http_server *server = http_server_start(&ok, 1);
+	struct agent_push *push;
+	struct perch_error err;
+
+	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
+	push = open_push(fixture);
+	fails_threads = true;
+	fixture->options.spool_age = 60 * SECOND;
+	assert_int_equal(agent_push_change(push, &fixture->options, 0, &err), -EAGAIN);
+	add(push, AGENT_PUSH_OTLP, "1");
+	fails_threads = false;
+	add(push, AGENT_PUSH_OTLP, "2");
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(fixture->stats.target[0].windows, 2);
+	/* without another one, they are in the spool at the end */
+	fails_threads = true;
+	fixture->options.spool_age = 61 * SECOND;
+	assert_int_equal(agent_push_change(push, &fixture->options, 0, &err), -EAGAIN);
+	add(push, AGENT_PUSH_OTLP, "3");
+	agent_push_close(push, 0);
+	fails_threads = false;
+	push = open_push(fixture);
+	wait_until(fixture, push, is_empty);
+	assert_int_equal(fixture->stats.target[0].windows, 1);
+	agent_push_close(push, 0);
+	http_server_stop(server);
+}
+
 static void limits_queue(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1010,6 +1132,10 @@ int main(int argc, char **argv)
 		TEST(sends_to_several),
 		TEST(changes_options),
 		TEST(changes_between_requests),
+		TEST(changes_in_answer),
+		TEST(ends_in_answer),
+		TEST(changes_spelling),
+		TEST(starts_thread_later),
 		TEST(limits_queue),
 		cmocka_unit_test(parses_targets),
 		cmocka_unit_test(numbers_targets),

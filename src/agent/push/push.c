@@ -442,7 +442,9 @@ int agent_push_add(struct agent_push *push, enum agent_push_kind kind,
 		free(queued);
 		return drop_new(push, kind, window->size, AGENT_DROP_QUEUE, -ENOSPC);
 	}
-	push_http_wake(push->shared.http);
+	/* agent_push_change() may have found no thread */
+	if (push->has_thread || !start_thread(push, NULL))
+		push_http_wake(push->shared.http);
 	return 0;
 }
 
@@ -458,13 +460,6 @@ void agent_push_stats(struct agent_push *push, struct agent_push_stats *stats)
 	pthread_mutex_unlock(&push->shared.mutex);
 }
 
-static bool has_directory(const struct agent_push *push, const char *directory)
-{
-	const char *now = agent_spool_directory(push->shared.spool);
-
-	return now && directory ? !strcmp(now, directory) : now == directory;
-}
-
 /* True if nothing changes. */
 static bool is_same(const struct agent_push *push, const struct agent_push_options *options)
 {
@@ -472,7 +467,8 @@ static bool is_same(const struct agent_push *push, const struct agent_push_optio
 
 	if (!push->has_thread || options->nr != push->nr ||
 	    options->spool_bytes != now->spool_bytes || options->spool_age != now->spool_age ||
-	    options->least_wait != now->least_wait || !has_directory(push, options->spool))
+	    options->least_wait != now->least_wait ||
+	    !agent_spool_is_in(push->shared.spool, options->spool))
 		return false;
 	for (size_t i = 0; i < push->nr; i++)
 		if (!agent_push_target_equal(&options->target[i], &push->sender[i].target))
@@ -510,7 +506,7 @@ int agent_push_change(struct agent_push *push, const struct agent_push_options *
 	if (is_same(push, options))
 		return 0;
 	rc = make_senders(push, options, &senders, err);
-	if (!rc && !has_directory(push, options->spool))
+	if (!rc && !agent_spool_is_in(push->shared.spool, options->spool))
 		rc = open_spool(push, options, &spool, err);
 	if (rc) {
 		free_senders(senders, options->nr);
@@ -533,6 +529,7 @@ void agent_push_close(struct agent_push *push, uint64_t wait)
 	if (!push)
 		return;
 	stop_thread(push, wait, false);
+	store_queue(push); /* if there was no thread */
 	agent_spool_close(push->shared.spool);
 	push_http_free(push->shared.http);
 	pthread_mutex_destroy(&push->shared.mutex);

@@ -157,7 +157,8 @@ int agent_push_open(struct agent_push **push, const struct agent_push_options *o
  * Changes targets and the spool; all else stays. A target whose URL stays keeps its counters and
  * windows, and goes on at once if its other options change. If nothing changes, nothing is
  * interrupted, else requests that have begun have `wait` ns for their answers. Returns 0, or a
- * negative errno if the targets or the spool cannot be used: it goes on as before.
+ * negative errno if the targets or the spool cannot be used: it goes on as before. -EAGAIN: they
+ * are changed, but there is no thread; another change, or the next window, tries to start one.
  */
 int agent_push_change(struct agent_push *push, const struct agent_push_options *options,
 		      uint64_t wait, struct perch_error *err);

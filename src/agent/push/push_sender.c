@@ -260,6 +260,9 @@ int push_sender_wait(const struct push_sender *sender, uint64_t now)
 void push_sender_cancel(struct push_sender *sender)
 {
 	push_http_cancel(sender->shared->http, &sender->request);
+	/* the code of its answer has come, and says whether the server has the window */
+	if (sender->request.code)
+		push_sender_end(sender);
 	free(sender->body);
 	sender->body = NULL;
 }
@@ -270,6 +273,8 @@ void push_sender_interrupt(struct push_sender *sender)
 	if (!sender->busy)
 		return;
 	push_sender_cancel(sender);
+	if (!sender->busy)
+		return;
 	sender->busy = false;
 	if (sender->asks || sender->gone || !sender->request.all_sent)
 		return;

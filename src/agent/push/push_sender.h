@@ -55,7 +55,7 @@ void push_sender_begin(struct push_sender *sender, uint64_t now);
 void push_sender_end(struct push_sender *sender);
 /* Milliseconds until the next call of push_sender_begin() at the latest. */
 int push_sender_wait(const struct push_sender *sender, uint64_t now);
-/* Ends a request that has no answer yet. */
+/* Ends a request that has no answer yet, or not all of it. */
 void push_sender_cancel(struct push_sender *sender);
 /* The same, and others follow: if the server may have the window, that is dropped. */
 void push_sender_interrupt(struct push_sender *sender);

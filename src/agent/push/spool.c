@@ -375,6 +375,17 @@ const char *agent_spool_directory(const struct agent_spool *spool)
 	return spool->directory;
 }
 
+bool agent_spool_is_in(const struct agent_spool *spool, const char *path)
+{
+	struct stat own, other;
+
+	if (!path || !spool->directory)
+		return !path && !spool->directory;
+	return !strcmp(spool->directory, path) ||
+	       (!fstat(spool->dir, &own) && !stat(path, &other) && own.st_dev == other.st_dev &&
+		own.st_ino == other.st_ino);
+}
+
 /* ---- entries ---- */
 
 int agent_spool_add(struct agent_spool *spool, const struct agent_spool_entry *entry,

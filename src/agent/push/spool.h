@@ -87,6 +87,8 @@ void agent_spool_limit(struct agent_spool *spool, uint64_t bytes, uint64_t age);
 void agent_spool_move(struct agent_spool *from, struct agent_spool *to, uint64_t now);
 /* NULL: in memory. */
 const char *agent_spool_directory(const struct agent_spool *spool);
+/* True if the path leads to the directory of the spool; NULL: if that is in memory. */
+bool agent_spool_is_in(const struct agent_spool *spool, const char *path);
 void agent_spool_close(struct agent_spool *spool); /* files stay; NULL is allowed */
 /* Stores a request. Returns 0, or a negative errno; then it is dropped and counted. */
 int agent_spool_add(struct agent_spool *spool, const struct agent_spool_entry *entry,
