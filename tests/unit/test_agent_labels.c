@@ -339,6 +339,30 @@ static void labels_process(void **state)
 	agent_process_cgroups_free(cgroups);
 }
 
+/* Two processes whose ids are far apart are both known, and a third one takes the place of that
+ * which was not asked for longest. No process has such ids. */
+static void keeps_distant_processes(void **state)
+{
+	struct agent_process_cgroups *cgroups = agent_process_cgroups_new();
+	char own[PATH_MAX];
+	pid_t pid[3];
+
+	(void)state;
+	assert_true(agent_process_cgroup(getpid(), own));
+	for (int i = 0; i < 3; i++) /* not that of the parent */
+		pid[i] = (1 << 30) + (getpid() + 1) % 4096 + i * 4096;
+	for (int i = 0; i < 2; i++)
+		agent_process_cgroups_forked(cgroups, pid[i], getpid());
+	for (int i = 0; i < 4; i++)
+		assert_string_equal(agent_process_cgroups_find(cgroups, pid[i % 2], 1), own);
+	assert_string_equal(agent_process_cgroups_find(cgroups, pid[0], 1), own);
+	agent_process_cgroups_forked(cgroups, pid[2], getpid());
+	for (int i = 0; i < 3; i += 2)
+		assert_string_equal(agent_process_cgroups_find(cgroups, pid[i], 1), own);
+	assert_null(agent_process_cgroups_find(cgroups, pid[1], 1));
+	agent_process_cgroups_free(cgroups);
+}
+
 /* Hierarchies of version 1 beside that of version 2, or none. */
 static void finds_version_1(void **state)
 {
@@ -373,10 +397,15 @@ static void finds_version_1(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(labels_paths),	       cmocka_unit_test(applies_rules),
-		cmocka_unit_test(refuses_rules),       cmocka_unit_test(limits_labels),
-		cmocka_unit_test(chooses_cgroup_line), cmocka_unit_test(finds_variable),
-		cmocka_unit_test(labels_process),      cmocka_unit_test(finds_version_1),
+		cmocka_unit_test(labels_paths),
+		cmocka_unit_test(applies_rules),
+		cmocka_unit_test(refuses_rules),
+		cmocka_unit_test(limits_labels),
+		cmocka_unit_test(chooses_cgroup_line),
+		cmocka_unit_test(finds_variable),
+		cmocka_unit_test(labels_process),
+		cmocka_unit_test(finds_version_1),
+		cmocka_unit_test(keeps_distant_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,17 +9,20 @@
 
 #include "labels.h"
 
-enum { SLOTS = 4096, MOST_PARENTS = 8 };
+enum { SETS = 2048, WAYS = 2, MOST_PARENTS = 8 };
 #define VALID_NS 10000000000ull /* processes are moved, and ids are used again */
 
 struct slot {
 	pid_t pid, parent; /* parent 0: unknown */
 	uint64_t time;	   /* when it was read; 0: not yet */
+	uint64_t use;	   /* number of the last one */
 	char *path;	   /* NULL: none is known */
 };
 
 struct agent_process_cgroups {
-	struct slot slot[SLOTS];
+	/* so that two processes which run at once do not have the same slot again and again */
+	struct slot slot[SETS][WAYS];
+	uint64_t uses;
 };
 
 bool agent_has_cgroups_v1(const char *mounts)
@@ -43,32 +46,36 @@ struct agent_process_cgroups *agent_process_cgroups_new(void)
 
 void agent_process_cgroups_free(struct agent_process_cgroups *cgroups)
 {
-	for (size_t i = 0; cgroups && i < SLOTS; i++)
-		free(cgroups->slot[i].path);
+	for (size_t i = 0; cgroups && i < SETS * WAYS; i++)
+		free(cgroups->slot[i / WAYS][i % WAYS].path);
 	free(cgroups);
 }
 
-/* Returns the slot of a process. */
+/* Empties the slot of a process and sets all but its use. */
+static void set_slot(struct slot *slot, pid_t pid, pid_t parent, uint64_t time, char *path)
+{
+	free(slot->path);
+	*slot = (struct slot){ pid, parent, time, slot->use, path };
+}
+
+/* Returns the slot of a process, that of another one if there is none. */
 static struct slot *slot_of(struct agent_process_cgroups *cgroups, pid_t pid)
 {
-	struct slot *slot = &cgroups->slot[(size_t)pid % SLOTS];
+	struct slot *set = cgroups->slot[(size_t)pid % SETS], *slot = set;
 
-	if (slot->pid == pid)
-		return slot;
-	free(slot->path);
-	*slot = (struct slot){ .pid = pid };
+	for (size_t i = 0; i < WAYS && slot->pid != pid; i++)
+		if (set[i].pid == pid || set[i].use < slot->use)
+			slot = &set[i];
+	if (slot->pid != pid)
+		set_slot(slot, pid, 0, 0, NULL);
+	slot->use = ++cgroups->uses;
 	return slot;
 }
 
 void agent_process_cgroups_forked(struct agent_process_cgroups *cgroups, pid_t pid, pid_t parent)
 {
-	struct slot *slot;
-
-	if (pid <= 0 || pid == parent)
-		return;
-	slot = slot_of(cgroups, pid);
-	free(slot->path); /* of an earlier process */
-	*slot = (struct slot){ .pid = pid, .parent = parent };
+	if (pid > 0 && pid != parent) /* all else is of an earlier process */
+		set_slot(slot_of(cgroups, pid), pid, parent, 0, NULL);
 }
 
 static const char *find_path(struct agent_process_cgroups *cgroups, pid_t pid, uint64_t now,
@@ -90,11 +97,9 @@ static const char *find_path(struct agent_process_cgroups *cgroups, pid_t pid, u
 		/* it has ended: it began in the cgroup of its parent */
 		found = parent ? find_path(cgroups, parent, now, depth + 1) : NULL;
 	copy = found ? strdup(found) : NULL;
-	slot = slot_of(cgroups,
-		       pid); /* that of the parent may be the same, and its path is freed */
-	free(slot->path);
-	*slot = (struct slot){ pid, parent, now, copy };
-	return slot->path;
+	/* another process may have the slot of before */
+	set_slot(slot_of(cgroups, pid), pid, parent, now, copy);
+	return copy;
 }
 
 const char *agent_process_cgroups_find(struct agent_process_cgroups *cgroups, pid_t pid,
