@@ -278,6 +278,28 @@ static int add_row(struct encoding *encoding, const struct agent_row *row, struc
 	return rc < 0 ? rc : perch_encoder_add(encoding->encoder, &sample, err);
 }
 
+static bool has_type(const struct encoding *encoding, size_t nr, const char *type)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(encoding->type[i], type))
+			return true;
+	return false;
+}
+
+/* Types of values are in queries: Pyroscope refuses one as "page-faults". Names that differ only
+ * in what is replaced or cut get numbers. Returns the type. */
+static const char *set_type(struct encoding *encoding, size_t at, const char *name)
+{
+	char plain[MOST_TYPE], *type = encoding->type[at];
+
+	snprintf(plain, sizeof(plain), "%s", name);
+	agent_plain_name(plain);
+	memcpy(type, plain, sizeof(plain));
+	for (unsigned number = 2; has_type(encoding, at, type); number++)
+		snprintf(type, MOST_TYPE, "%.*s_%u", MOST_TYPE - 12, plain, number);
+	return type;
+}
+
 /* The events of a profile: those of the user, or that of off-CPU time. */
 static size_t choose_events(struct encoding *encoding, struct perch_encoder_event *chosen)
 {
@@ -294,10 +316,7 @@ static size_t choose_events(struct encoding *encoding, struct perch_encoder_even
 		encoding->event[i] = AGENT_NONE;
 		if (!has_samples || !(perch__is_off_cpu(&events[i]) ? wants_off_cpu : wants_cpu))
 			continue;
-		/* types of values are in queries: Pyroscope refuses one as "page-faults" */
-		snprintf(encoding->type[nr_chosen], MOST_TYPE, "%s", chosen[nr_chosen].name);
-		agent_plain_name(encoding->type[nr_chosen]);
-		chosen[nr_chosen].name = encoding->type[nr_chosen];
+		chosen[nr_chosen].name = set_type(encoding, nr_chosen, chosen[nr_chosen].name);
 		encoding->event[i] = (uint32_t)nr_chosen++;
 	}
 	return nr_chosen;

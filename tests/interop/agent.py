@@ -312,6 +312,13 @@ def check_doctor():
     check(running["status"] == "limited" and "CAP_SYS_PTRACE" in running["change"], "a user cannot read mappings of others", running)
 
 
+def check_types():
+    """Events whose names differ in what queries cannot have are values of their own."""
+    agent = Agent("-e", "faults/name=a-b/,faults/name=a_b/")
+    types = [name for name, _ in agent.profile("seconds=1").types]
+    check(agent.end()[0] == 0 and {"a_b", "a_b_2"} <= set(types) and len(set(types)) == len(types), "types of values differ", types)
+
+
 def check_off_cpu(program):
     """The time off the CPU is a profile of its own."""
     agent = Agent("--off-cpu")
@@ -359,6 +366,7 @@ def main():
                 check_off_cpu(program)
             check_rights(program, work)
             check_doctor()
+            check_types()
         finally:
             hot.kill()
             hot.wait()
