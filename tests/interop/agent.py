@@ -261,6 +261,20 @@ def check_token(target, work):
     check(agent.end()[0] == 0, "SIGTERM ends it")
 
 
+def files_of_doctor(capability, more):
+    """What perch doctor --agent says of files, with more capabilities."""
+    done = subprocess.run([word.replace("+perfmon", "+perfmon," + more) for word in capability] + [PERCH, "doctor", "--agent", "-j"],
+                          capture_output=True, text=True, check=False, timeout=limit(60))
+    checks = json.loads(done.stdout)["checks"] if done.stdout else []
+    return done, next((found for found in checks if found["id"] == "agent-files"), {"status": "", "change": "", "value": "0 of 0"})
+
+
+def denied_files(found):
+    """The number of files that cannot be read."""
+    read, of_all = map(int, re.match(r"(\d+) of (\d+) can be read", found["value"]).groups())
+    return of_all - read
+
+
 def check_rights(program, work):
     """With CAP_PERFMON alone, a program that starts later has names, if its file can be read."""
     hidden = os.path.join(work, "private", "hidden")
@@ -281,10 +295,10 @@ def check_rights(program, work):
         wait_for_samples(agent, agent.metric("perch_samples_total") + 20)
         check(agent.profile("seconds=3").total("hot") > 0, "CAP_PERFMON is enough to name what starts later")
         check(agent.metric('perch_unnamed_files{reason="permission"}') >= 1, "a file that this user may not read is counted")
-        done = subprocess.run([word.replace("+perfmon", "+perfmon,+sys_ptrace") for word in capability] + [PERCH, "doctor", "--agent", "-j"],
-                              capture_output=True, text=True, check=False, timeout=limit(60))
-        files = next((found for found in json.loads(done.stdout or '{"checks": []}')["checks"] if found["id"] == "agent-files"), None)
-        check(files and files["status"] == "limited" and "CAP_DAC_READ_SEARCH" in files["change"], "perch doctor --agent counts it, too", done)
+        done, files = files_of_doctor(capability, "+sys_ptrace")
+        check(files["status"] == "limited" and "CAP_DAC_READ_SEARCH" in files["change"], "perch doctor --agent counts it, too", done)
+        can_read = files_of_doctor(capability, "+sys_ptrace,+dac_read_search")
+        check(denied_files(can_read[1]) < denied_files(files), "with CAP_DAC_READ_SEARCH it can be read", can_read[0])
     finally:
         for child in (later, unreadable):
             child.kill()

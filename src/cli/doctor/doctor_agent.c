@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/library.h"
@@ -68,11 +69,33 @@ __attribute__((format(printf, 3, 4))) static void set_limited(struct perch_check
 	snprintf(result->change, sizeof(result->change), "%s", change);
 }
 
+struct readable {
+	unsigned nr, denied; /* denied: this user may not read them */
+};
+
+/* access(2) would not ask for capabilities of a user who is not root. Others than regular files may
+ * do something when they are opened. */
+static void try_to_read(struct readable *files, const char *path)
+{
+	struct stat status;
+	bool denied;
+	int fd;
+
+	if (!stat(path, &status) && !S_ISREG(status.st_mode))
+		return;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	denied = fd < 0 && (errno == EACCES || errno == EPERM);
+	files->nr += fd >= 0 || denied;
+	files->denied += denied;
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Mappings that cannot be read now are those of programs that started before the agent. */
 static void check_running(struct perch_check *result)
 {
 	DIR *directory = opendir("/proc");
-	unsigned all = 0, denied = 0;
+	struct readable files = { .nr = 0 };
 	struct dirent *entry;
 
 	*result = (struct perch_check){ .id = "agent-running",
@@ -80,31 +103,28 @@ static void check_running(struct perch_check *result)
 					.title = "programs that run already" };
 	while (directory && (entry = readdir(directory))) {
 		char path[300];
-		int fd;
 
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/maps", entry->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		all += fd >= 0 || errno == EACCES || errno == EPERM;
-		denied += fd < 0 && (errno == EACCES || errno == EPERM);
-		if (fd >= 0)
-			close(fd);
+		try_to_read(&files, path);
 	}
 	if (directory)
 		closedir(directory);
 	snprintf(result->value, sizeof(result->value), "mappings of %u of %u can be read",
-		 all - denied, all);
-	if (denied)
+		 files.nr - files.denied, files.nr);
+	if (files.denied)
 		set_limited(
 			result, "grant CAP_SYS_PTRACE to perch agent",
 			"functions of the others have no names until these programs start again");
 }
 
-/* Files of code that programs have mapped, each once, and how many this user may not read. */
+/* Files of code that programs have mapped, each once. */
 struct mapped_files {
 	uint64_t seen[MOST_FILES]; /* hashes of paths; 0: free */
-	unsigned nr, denied;
+	unsigned nr;
+	bool more; /* than are looked at */
+	struct readable readable;
 };
 
 /* Returns false if the path was looked at before, or too many were. */
@@ -115,9 +135,13 @@ static bool note_path(struct mapped_files *files, const char *path)
 
 	while (files->seen[at] && files->seen[at] != hash)
 		at = (at + 1) % MOST_FILES;
-	if (files->seen[at] || files->nr >= MOST_FILES / 2)
+	if (files->seen[at])
+		return false;
+	files->more = files->nr >= MOST_FILES / 2;
+	if (files->more)
 		return false;
 	files->seen[at] = hash;
+	files->nr++;
 	return true;
 }
 
@@ -130,8 +154,7 @@ static void look_at_mapping(struct mapped_files *files, char *line)
 	if (!path || strstr(path, " (deleted)") || sscanf(line, "%*s %*2c%c", &executable) != 1 ||
 	    executable != 'x' || !note_path(files, path))
 		return;
-	files->nr++;
-	files->denied += access(path, R_OK) && (errno == EACCES || errno == EPERM);
+	try_to_read(&files->readable, path);
 }
 
 static void look_at_process(struct mapped_files *files, const char *pid)
@@ -165,9 +188,10 @@ static void check_files(struct perch_check *result)
 	if (directory)
 		closedir(directory);
 	if (files)
-		snprintf(result->value, sizeof(result->value), "%u of %u can be read",
-			 files->nr - files->denied, files->nr);
-	if (files && files->denied)
+		snprintf(result->value, sizeof(result->value), "%u of %u can be read%s",
+			 files->readable.nr - files->readable.denied, files->readable.nr,
+			 files->more ? "; others were not tried" : "");
+	if (files && files->readable.denied)
 		set_limited(result, "grant CAP_DAC_READ_SEARCH to perch agent",
 			    "functions of the others have no names");
 	free(files);
