@@ -228,13 +228,59 @@ def check_switch_chains():
     check(hint in notes[0] and hint not in notes[1], "call chains of switches: a hint", *notes)
 
 
+def uncertain_begins(packets):
+    """(time, tid) of the marks."""
+    tracks = {track["uuid"][0]: track["thread"][0]["tid"][0] for packet in packets for track in packet["track"]}
+    return [(packet["timestamp"][0], tracks[event["track"][0]]) for packet in packets for event in packet["slice"] if event["type"][0] == 1 and
+            event["name"][0] == "uncertain: a switch is missing"]
+
+
+def lose_after(path, time, to):
+    """Copies a recording, with a record of a loss behind the sample of that time."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    attrs, _, first, size = struct.unpack_from("<QQQQ", data, 24)
+    sample_type = struct.unpack_from("<Q", data, attrs + 24)[0]
+    at = first
+    while struct.unpack_from("<I", data, at)[0] != flamegraph_rows.SAMPLE or struct.pack("<Q", time) not in data[at:at + struct.unpack_from("<H", data, at + 6)[0]]:
+        at += struct.unpack_from("<H", data, at + 6)[0]
+    at += struct.unpack_from("<H", data, at + 6)[0]
+    trailer = b"".join(struct.pack("<Q", time + 1 if bit == 4 else 0) for bit in (2, 4, 0x40, 0x200, 0x80, 0x10000) if sample_type & bit)
+    lost = flamegraph_rows.record(flamegraph_rows.LOST, 0, struct.pack("<QQ", 0, 1) + trailer)
+    for number in range(sum(bin(byte).count("1") for byte in data[72:104])):      # features are behind the records
+        feature = first + size + 16 * number
+        struct.pack_into("<Q", data, feature, struct.unpack_from("<Q", data, feature)[0] + len(lost))
+    struct.pack_into("<Q", data, 48, size + len(lost))
+    data[at:at] = lost
+    with open(to, "wb") as file:
+        file.write(data)
+
+
+def check_uncertain_wakeup():
+    """A thread waits, is woken, and then records are lost before it runs: its wait is certain up to the wakeup."""
+    if not os.path.exists("all") or sys.byteorder != "little":
+        return
+    marked = {tid for _, tid in uncertain_begins(export("all"))}
+    switches = [(time, *map(int, re.search(r"prev_pid=(\d+).*next_pid=(\d+)", text).groups())) for time, _, _, text in script("all", "sched:sched_switch")]
+    woken = [(time, int(re.search(r" pid=(\d+)", text)[1])) for time, _, _, text in script("all", "sched:sched_waking")]
+    times = [time for time, *_ in switches] + [time for time, _ in woken]
+    for time, tid in woken[len(woken) // 4:]:
+        before = [switch for switch in switches if tid in switch[1:] and switch[0] < time]
+        after = [switch for switch in switches if tid in switch[1:] and switch[0] >= time]
+        if tid not in marked and before and after and before[-1][1] == tid and after[0][2] == tid and after[0][0] > time + 1 and times.count(time) == 1:
+            break
+    else:
+        print("ok - a wait before a wakeup is certain # skip: no thread waited so")
+        return
+    lose_after("all", time, "lossy")
+    begins = [at for at, of in uncertain_begins(export("lossy")) if of == tid and before[-1][0] <= at <= after[0][0]]
+    check(begins == [time], "a wait before a wakeup is certain, what follows is marked", str(begins), str((before[-1], time, after[0])))
+
+
 def check_uncertain():
     """Thread 7 leaves its CPU without a record: its run is marked, and a note has the number."""
     flamegraph_rows.write_file("missing", flamegraph_rows.missing_switches())
-    packets = export("missing")
-    tracks = {track["uuid"][0]: track["thread"][0]["tid"][0] for packet in packets for track in packet["track"]}
-    begins = [(packet["timestamp"][0], tracks[event["track"][0]]) for packet in packets for event in packet["slice"] if event["type"][0] == 1 and
-              event["name"][0] == "uncertain: a switch is missing"]
+    begins = uncertain_begins(export("missing"))
     check((3000, 7) in begins and (1000, 7) not in begins and (2000, 8) not in begins, "a run of which a switch is missing is marked", str(begins))
     check((7000, 7) in begins, "and a wait in which records were lost", str(begins))
     note = run("export", "--format", "perfetto", "-i", "missing", "-o", "missing.gz").stderr
@@ -250,6 +296,7 @@ def main():
         check_samples()
         check_slices()
         check_uncertain()
+        check_uncertain_wakeup()
         check_switch_chains()
         os.chdir("/")
     return 1 if cases.failed else 0
