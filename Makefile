@@ -118,4 +118,5 @@ lint:
 	@scripts/lint
 
 clean:
-	rm -rf build build-asan build-tsan
+	rm -rf build build-asan build-tsan build-demo \
+		build-arm64 build-armhf build-ppc64el build-riscv64 build-s390x
