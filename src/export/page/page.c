@@ -96,10 +96,9 @@ static int add_events(struct page *page, struct perch_export *export, const stru
 			continue;
 		perch_clean_text(perch__export_event_name(export, (uint32_t)i), name, sizeof(name));
 		/* folded stacks, with which it is compared, have no name of their event */
-		map->event[i] =
-			old && page->has_counts && i == export->main_event
-				? (struct page_event_id){ 0 }
-				: perch__page_event(page, name, !strcmp(unit, "nanoseconds"));
+		map->event[i] = (struct page_event_id){ 0 };
+		if (!old || !page->has_counts || i != export->main_event)
+			map->event[i] = perch__page_event(page, name, !strcmp(unit, "nanoseconds"));
 		if (map->event[i].nr == PAGE_NONE)
 			rc = -ENOMEM;
 	}
