@@ -19,7 +19,8 @@ for file in bash-completion/completions/perch zsh/site-functions/_perch man/man1
 	man/man1/perch-record.1 man/man3/perch_counter_open.3; do
 	test -s "/tmp/staged/usr/share/$file"
 done
-# nothing of what is installed names the directories of the build
+# as each package, without debug information; then nothing of what is installed names the directories of the build
+find /tmp/staged/usr/lib /tmp/staged/usr/bin -type f ! -name '*.pc' -exec strip -g {} +
 if grep -rlF -e /root/perch -e /tmp/staged /tmp/staged/usr/lib /tmp/staged/usr/bin; then exit 1; fi
 /tmp/staged/usr/bin/perch record -o /tmp/staged.data -- true
 rm -rf /tmp/staged

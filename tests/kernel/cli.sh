@@ -72,7 +72,7 @@ refused 'a letter of perf report' 2 "unknown option '-H': the option is --hierar
 refused 'unknown command in help' 2 "unknown command 'nonsense'" "$perch" help nonsense
 refused 'unknown command with escapes' 2 "unknown command" "$perch" $'\033[31m'
 refused 'unknown option of perch' 2 "unknown option '--foo'" "$perch" --foo
-refused 'two commands in help' 2 "'record' is too much" "$perch" help stat record
+refused 'two commands in help' 2 "'stat' is too much" "$perch" help list stat
 refused 'misspelt option' 2 "unknown option '--interval-prnt'. Did you mean --interval-print\? 'perch help" \
 	"$perch" stat --interval-prnt 3
 refused 'misspelt negated option' 2 "unknown option '--no-childrn'. Did you mean --no-children\?" "$perch" report --no-childrn
