@@ -47,9 +47,9 @@ def within(traces, marks):
 
 
 def same_but_ends(left, right):
-    """The two samples of what happened at the time of a mark stand on both sides of this time."""
-    most = 2
-    return any(left[first:len(left) - last] == right or right[first:len(right) - last] == left for first in range(most) for last in range(most))
+    """The two samples of what happened at the time of a mark stand on both sides of this time: at each end one of the two may lack one."""
+    cuts = [(first, last) for first in range(2) for last in range(2)]
+    return any(left[a:len(left) - b] == right[c:len(right) - d] for a, b in cuts for c, d in cuts)
 
 
 def as_the_kernel(directory, event, expression):
