@@ -16,6 +16,7 @@
 #include "agent/push/push_answer.h"
 #include "cli/config_file.h"
 #include "cli/messages.h"
+#include "text_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -186,11 +187,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	/* of the exact size and a NUL: the address sanitizer detects reads beyond it */
-	copy = malloc(size);
-	check(copy != NULL);
-	memcpy(copy, data + 1, size - 1);
-	copy[size - 1] = 0;
+	copy = text_of_input(data, size);
 	parsers[data[0] % (sizeof(parsers) / sizeof(*parsers))](copy, size - 1);
 	free(copy);
 	return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/http/http.h"
+#include "text_input.h"
 
 #define TOKEN	    "0123456789abcdef"
 #define NOW	    1000000000000ull
@@ -91,10 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	copy = malloc(size);
-	check(copy != NULL);
-	memcpy(copy, data + 1, size - 1);
-	copy[size - 1] = 0;
+	copy = text_of_input(data, size);
 	options.token = data[0] & 1 ? TOKEN : NULL;
 	options.source.off_cpu = data[0] & 2;
 	agent.window = agent_window_new(1 << 20, MOST);

@@ -91,26 +91,38 @@ static void try_to_read(struct readable *files, const char *path)
 		close(fd);
 }
 
-/* Mappings that cannot be read now are those of programs that started before the agent. */
-static void check_running(struct perch_check *result)
+/* Calls a function with the path of the mappings of each process. */
+static void visit_maps(void (*visit)(void *context, const char *maps), void *context)
 {
 	DIR *directory = opendir("/proc");
-	struct readable files = { .nr = 0 };
 	struct dirent *entry;
 
-	*result = (struct perch_check){ .id = "agent-running",
-					.group = GROUP,
-					.title = "programs that run already" };
 	while (directory && (entry = readdir(directory))) {
 		char path[300];
 
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/maps", entry->d_name);
-		try_to_read(&files, path);
+		visit(context, path);
 	}
 	if (directory)
 		closedir(directory);
+}
+
+static void try_maps(void *files, const char *maps)
+{
+	try_to_read(files, maps);
+}
+
+/* Mappings that cannot be read now are those of programs that started before the agent. */
+static void check_running(struct perch_check *result)
+{
+	struct readable files = { .nr = 0 };
+
+	*result = (struct perch_check){ .id = "agent-running",
+					.group = GROUP,
+					.title = "programs that run already" };
+	visit_maps(try_maps, &files);
 	snprintf(result->value, sizeof(result->value), "mappings of %u of %u can be read",
 		 files.nr - files.denied, files.nr);
 	if (files.denied)
@@ -157,14 +169,12 @@ static void look_at_mapping(struct mapped_files *files, char *line)
 	try_to_read(&files->readable, path);
 }
 
-static void look_at_process(struct mapped_files *files, const char *pid)
+static void look_at_process(void *files, const char *path)
 {
-	char path[300], *line = NULL;
+	char *line = NULL;
 	size_t capacity = 0;
-	FILE *maps;
+	FILE *maps = fopen(path, "re");
 
-	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
-	maps = fopen(path, "re");
 	while (maps && getline(&line, &capacity, maps) > 0)
 		look_at_mapping(files, line);
 	free(line);
@@ -176,17 +186,12 @@ static void look_at_process(struct mapped_files *files, const char *pid)
 static void check_files(struct perch_check *result)
 {
 	struct mapped_files *files = calloc(1, sizeof(*files));
-	DIR *directory = files ? opendir("/proc") : NULL;
-	struct dirent *entry;
 
 	*result = (struct perch_check){ .id = "agent-files",
 					.group = GROUP,
 					.title = "files of programs" };
-	while (directory && (entry = readdir(directory)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			look_at_process(files, entry->d_name);
-	if (directory)
-		closedir(directory);
+	if (files)
+		visit_maps(look_at_process, files);
 	if (files)
 		snprintf(result->value, sizeof(result->value), "%u of %u can be read%s",
 			 files->readable.nr - files->readable.denied, files->readable.nr,
