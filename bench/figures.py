@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-LINE = re.compile(r"^(\S.*?)[:;,]? perch/(perf|bare|strace)\b(.*)$", re.M)
+LINE = re.compile(r"^(\S.*?)[:;,]? perch/(perf(?: [0-9]+\.[0-9]+)?|bare|strace)\b(.*)$", re.M)
 FIGURES = re.compile(r": (?:perch |[+0-9]).*")   # between the name of a line and its ratio
 NUMBER = r"\b{} ([0-9]+\.[0-9]+)"
 WORSE = 1.10
