@@ -37,8 +37,16 @@ def lines_of(command, file, *options):
     return lines
 
 
-def compare_timehist(file, name, again=None):
-    """again: records anew, once: a busy machine can make perf take records for disordered ones, which it then orders otherwise."""
+def describe(command, file, times):
+    """The lines of these times, and what the recording lacks."""
+    text = run(command, "sched", "timehist", "-i", file).stdout.splitlines()
+    lost = run(PERCH, "report", "--stats", "-i", file).stdout.splitlines()
+    return [line for line in text if any(time in line for time, _ in times)] + [line.strip() for line in lost if "LOST" in line]
+
+
+def compare_timehist(file, name, again=None, tries=3):
+    """again: records anew, up to three times: a busy machine can make perf take records for disordered ones, which it then orders
+    otherwise."""
     mine = lines_of(PERCH, file)
     theirs = [lines_of(perf, file) for perf in PERFS]
     certain = {key: line for key, line in mine.items() if not line[3]}
@@ -50,12 +58,13 @@ def compare_timehist(file, name, again=None):
         missing = [key for key in lines if key not in mine]
         more = [key for key in mine if key not in lines]
         same = len(missing) <= 3 + len(mine) // 100 and len(more) <= len(mine) // 20
-        if not same and again:
-            print(f"{name}: recorded again, because lines differ: missing {missing[:3]}, more {more[:3]}")
+        if not same and again and tries:
+            print(f"{name}: recorded again, because lines differ: missing {len(missing)} {missing[:3]}, more {len(more)} {more[:3]}")
             again()
-            compare_timehist(file, name)
+            compare_timehist(file, name, again, tries - 1)
             return
-        cases.check(same, f"{name}: the lines of {os.path.basename(perf)}", f"missing {missing[:3]}", f"more {more[:3]}")
+        details = [] if same else describe(perf, file, missing[:8]) + describe(PERCH, file, more[:8])
+        cases.check(same, f"{name}: the lines of {os.path.basename(perf)}", f"missing {len(missing)}, more {len(more)}", *details)
     differing, unknown = [], 0
     for key, line in certain.items():
         others = [lines[key] for lines in theirs if key in lines]
@@ -68,10 +77,10 @@ def compare_timehist(file, name, again=None):
                 unknown += 1
             else:
                 differing.append(f"{key} {line} {others}")
-    if len(differing) > len(certain) // 100 and again:
+    if len(differing) > len(certain) // 100 and again and tries:
         print(f"{name}: recorded again, because {len(differing)} of {len(certain)} lines differ: {differing[:3]}")
         again()
-        compare_timehist(file, name)
+        compare_timehist(file, name, again, tries - 1)
         return
     cases.check(len(differing) <= len(certain) // 100, f"{name}: waits, delays and runs are those of perf", *differing[:5])
     cases.check(unknown <= len(certain) // 2, f"{name}: perf knows most waits and delays: all but {unknown} of {len(certain)}")
