@@ -63,7 +63,7 @@ def end_by(command, status):
     sys.exit(f"{command}: exit status {status}")
 
 
-def run(command, tries=1):
+def run(command, tries=3):
     """Runs the command without its output. Returns (wall, CPU, peak). Tries again if it dies of a
     signal, as perf 6.1 does at times."""
     start = time.perf_counter()
@@ -77,6 +77,13 @@ def run(command, tries=1):
     if child.returncode:
         end_by(command, child.returncode)
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+
+
+def dies(command):
+    """Whether the command dies of a signal each time. perf 7.2 does on some recordings."""
+    return all(subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False).returncode < 0
+               for _ in range(3))
 
 
 def alternate(commands, rounds):
@@ -110,8 +117,11 @@ def print_comparison(title, name, perch, perf, wall_target, peak_target=None):
 def compare_command(title, perch, perf, arguments, rounds, *targets):
     """Compares perch with perf, and with NEWER_PERF in the same rounds. Returns the first cost."""
     peers = [("perf", perf)]
-    if newer_perf():
-        peers.append(newer_perf())
+    newer = newer_perf()
+    if newer and dies([newer[1], *arguments]):
+        print(f"{title}: {newer[0]} dies of a signal, and is left out", flush=True)
+    elif newer:
+        peers.append(newer)
     programs = [perch] + [path for _, path in peers]
     cost, *others = alternate([[program, *arguments] for program in programs], rounds)
     for (name, _), other in zip(peers, others):
