@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs scripts/setup with fake apt and dpkg commands, and checks the commands it starts. Also checks that the emulated tests are
-# skipped if their tools are missing.
+# skipped if their tools are missing, and that scripts/build finds what is installed after the first build.
 # shellcheck source=tests/interop/common.sh
 . "${PERCH_SOURCE_ROOT:?}/tests/interop/common.sh" || exit 1
 shown="${work:?without a directory, the fakes would replace commands}/calls $work/out"
@@ -136,4 +136,40 @@ report $? "emulated tests without the emulator are skipped with the reason"
 rm "$work/bin/dpkg-query"
 setup 1000 test && grep -q 'no Debian' "$work/out"
 report $? "not on Debian: a message, and success"
+
+# a project whose optional parts are installed after the first build
+project=$work/project
+mkdir -p "$project/scripts" "$work/installed"
+cp "$PERCH_SOURCE_ROOT/scripts/build" "$project/scripts"
+{
+	echo "project('project', 'c')"
+	grep '^fresh_check = ' "$PERCH_SOURCE_ROOT/meson.build"
+	cat <<'EOF'
+configure_file(output: 'found.h', configuration: {
+  'HEADER': meson.get_compiler('c').has_header('perch_part.h', prefix: fresh_check),
+  'LIBRARY': dependency('perch-part', required: false).found(),
+  'PROGRAM': find_program('perch-part', required: false).found(),
+  'OPTION': get_option('prefix'),
+})
+EOF
+} >"$project/meson.build"
+build() {
+	C_INCLUDE_PATH=$work/installed PKG_CONFIG_PATH=$work/installed PATH=$work/installed:$PATH \
+		"$project/scripts/build" build "$@" >"$work/out" 2>&1
+}
+found() { # number of parts
+	[ "$(grep -Ec '^#define (HEADER|LIBRARY|PROGRAM)$' "$project/build/found.h")" -eq "$1" ]
+}
+build -Dprefix=/first && found 0 && meson configure "$project/build" -Dprefix=/chosen && build && ! grep -q 'found since' "$work/out"
+report $? "build: without a new package nothing is configured again"
+
+touch "$work/installed/perch_part.h"
+printf 'Name: part\nDescription: part\nVersion: 1\n' >"$work/installed/perch-part.pc"
+build -Dprefix=/first && found 2 && grep -q 'found since the last time: .*perch-part' "$work/out" &&
+	grep -q '^#define OPTION /chosen$' "$project/build/found.h"
+report $? "build: a header and a library that were installed are found, and options stay"
+
+printf '#!/bin/sh\n' >"$work/installed/perch-part" && chmod +x "$work/installed/perch-part"
+build && found 3 && build && ! grep -q 'found since' "$work/out"
+report $? "build: so is a program, once"
 exit $status
