@@ -79,6 +79,8 @@ static int refuse_path(const char *path, int error, const char *why, struct perc
 {
 	perch_error_set(err, error, PERCH_ERROR_FILE, "%s cannot be written: %s", path,
 			why ? why : strerror(error));
+	if (!why && perch__new_file_remedy(error))
+		perch_error_remedy(err, "%s", perch__new_file_remedy(error));
 	return -error;
 }
 

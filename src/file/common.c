@@ -59,3 +59,9 @@ bool perch__is_magic(uint64_t word)
 	return word == PERCH__MAGIC || swapped == PERCH__MAGIC || word == PERCH__MAGIC_V1 ||
 	       swapped == PERCH__MAGIC_V1;
 }
+
+int perch__ask_for_recording(int rc, struct perch_error *err)
+{
+	perch_error_remedy(err, "Give a file of perch record or perf record");
+	return rc;
+}

@@ -171,8 +171,10 @@ int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16
 	(void)record;
 	(void)size;
 	(void)end;
-	return perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
-			       "the records are compressed, but perch was built without libzstd");
+	perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
+			"the records are compressed, but perch was built without libzstd");
+	perch_error_remedy(err, "Build it with -Dzstd=enabled, or record without -z");
+	return -ENOTSUP;
 }
 
 #endif

@@ -121,6 +121,7 @@ int perch__refuse_foreign(const struct perch_reader *reader, struct perch_error 
 					"'perch flamegraph FILE'");
 		return -EBADMSG;
 	}
-	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-			       "not a perf.data file: it does not start with PERFILE2");
+	perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
+			"not a perf.data file: it does not start with PERFILE2");
+	return perch__ask_for_recording(-EBADMSG, err);
 }

@@ -10,14 +10,17 @@
 
 static int truncated(struct perch_error *err, const char *what)
 {
-	return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED,
-			       "the file is truncated: its %s is not complete", what);
+	perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED,
+			"the file is truncated: its %s is not complete", what);
+	perch_error_remedy(err, "Copy the whole file, or record again");
+	return -EBADMSG;
 }
 
 static int malformed(struct perch_error *err, const char *what)
 {
-	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "corrupt perf.data file: %s",
-			       what);
+	perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "corrupt perf.data file: %s", what);
+	perch_error_remedy(err, "Copy the file again, or record again");
+	return -EBADMSG;
 }
 
 static bool inside(const struct perch_reader *reader, const struct perch__section *section)
@@ -229,9 +232,11 @@ int perch__read_header(struct perch_reader *reader, struct perch_error *err)
 	rc = size >= sizeof(header->magic) ? find_byte_order(reader, err) : 0;
 	if (rc)
 		return rc;
-	if (size < PERCH__HEADER_SIZE_PIPE)
-		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				       "not a perf.data file: only %zu bytes", size);
+	if (size < PERCH__HEADER_SIZE_PIPE) {
+		perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
+				"not a perf.data file: only %zu bytes", size);
+		return perch__ask_for_recording(-EBADMSG, err);
+	}
 	copy_header(reader, size);
 	reader->pipe = header->size == PERCH__HEADER_SIZE_PIPE;
 	if (reader->pipe)

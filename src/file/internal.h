@@ -293,6 +293,8 @@ const char *perch__reader_strndup(struct perch_reader *reader, const char *text,
 void perch__reader_free_all(struct perch_reader *reader);
 /* True if the first 8 bytes of a file are the magic number of either version and byte order. */
 bool perch__is_magic(uint64_t word);
+/* After an error was set: says what to read in place of the file. Returns rc. */
+int perch__ask_for_recording(int rc, struct perch_error *err);
 
 /* ---- numbers of the file ---- */
 

@@ -317,6 +317,16 @@ static int load_parts(struct perch_reader *reader, int directory, int header,
 	return rc ? rc : map_parts(reader, directory, parts, err);
 }
 
+static int no_recording(int directory, struct perch_error *err)
+{
+	perch_error_set(err, EISDIR, PERCH_ERROR_FILE,
+			"not a perf.data directory: no file 'data' in it");
+	perch_error_remedy(err, faccessat(directory, "perf.data", F_OK, 0)
+					? "Name the file of the recording"
+					: "Name the recording in it: perf.data");
+	return -EISDIR;
+}
+
 /* A recording by several threads has the header and common records in "data", and the records of
  * each ring in "data.N". */
 static int load_directory(struct perch_reader *reader, int directory, struct perch_error *err)
@@ -326,8 +336,7 @@ static int load_directory(struct perch_reader *reader, int directory, struct per
 	int header = openat(directory, "data", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;
 
 	if (header < 0 && errno == ENOENT)
-		return perch_error_set(err, EISDIR, PERCH_ERROR_FILE,
-				       "not a perf.data directory: no file 'data' in it");
+		return no_recording(directory, err);
 	if (header >= 0)
 		close(header);
 	header = open_part(directory, "data", &status, err);
@@ -375,8 +384,10 @@ static int load_path(struct perch_reader *reader, struct perch_error *err)
 	else if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISFIFO(status.st_mode))
 		rc = load_descriptor(reader, fd, err);
 	else
-		rc = perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
-				     "not a regular file, pipe or directory");
+		rc = perch__ask_for_recording(
+			perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
+					"not a regular file, pipe or directory"),
+			err);
 	close(fd);
 	if (!rc && S_ISREG(status.st_mode)) {
 		reader->owner = status.st_uid;

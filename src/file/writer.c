@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/files/new_file.h"
 #include "base/files/rename_new.h"
 #include "base/no_memory.h"
 #include "writer.h"
@@ -48,8 +49,8 @@ static int cannot_create(const char *path, int errnum, struct perch_error *err)
 {
 	perch_error_set(err, errnum, PERCH_ERROR_FILE, "cannot create %s: %s", path,
 			strerror(errnum));
-	if (errnum == EACCES || errnum == EPERM || errnum == EROFS)
-		perch_error_remedy(err, "Choose a directory that you can write to");
+	if (perch__new_file_remedy(errnum))
+		perch_error_remedy(err, "%s", perch__new_file_remedy(errnum));
 	return -errnum;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the writers of files and of pipes share: buffers, errors, and the events. */
 #include <unistd.h>
+#include "base/files/new_file.h"
 #include "base/reserved.h"
 #include "base/no_memory.h"
 #include "writer.h"
@@ -71,10 +72,8 @@ int perch__writer_failed(struct perch_writer *writer, int errnum, struct perch_e
 	writer->failed = true;
 	perch_error_set(err, errnum, PERCH_ERROR_FILE, "cannot write to %s: %s", writer->path,
 			strerror(errnum));
-	if (errnum == ENOSPC || errnum == EDQUOT)
-		perch_error_remedy(err, "Free some space, or write to another file system");
-	else if (errnum == EFBIG)
-		perch_error_remedy(err, "Raise the limit of file sizes (ulimit -f)");
+	if (perch__new_file_remedy(errnum))
+		perch_error_remedy(err, "%s", perch__new_file_remedy(errnum));
 	return -errnum;
 }
 

@@ -61,6 +61,7 @@ static int parse_descriptor(const char *text)
 static int open_end(bool is_path, const char *name, int *fd, struct perch_error *err)
 {
 	struct stat status;
+	int rc;
 
 	/* O_RDWR: without waiting for a writer, and without end of file after the first writer */
 	*fd = is_path ? open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
@@ -71,9 +72,13 @@ static int open_end(bool is_path, const char *name, int *fd, struct perch_error 
 				       "'%s' is a regular file: use a named pipe (mkfifo)", name);
 	if (*fd >= 0)
 		return 0;
-	if (is_path)
-		return perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot open '%s': %s", name,
-				       strerror(errno));
+	if (is_path) {
+		rc = perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot open '%s': %s", name,
+				     strerror(errno));
+		if (rc == -ENOENT)
+			perch_error_remedy(err, "make it first: mkfifo %s", name);
+		return rc;
+	}
 	return perch_error_set(err, EBADF, PERCH_ERROR_FILE, "descriptor '%s' is not open", name);
 }
 

@@ -173,8 +173,11 @@ if "$PERCH" record -q -e cpu-clock:u -o data ./program 2>log; then
 		report $? "archive -o does not wait at a FIFO"
 		echo old >page/kept.html
 		(ulimit -f 1 && perch archive -o page/kept.html data) >log 2>&1
-		[ $? -eq 1 ] && [ "$(cat page/kept.html)" = old ]
+		[ $? -eq 1 ] && [ "$(cat page/kept.html)" = old ] && grep -q 'page/kept.html was not written, because tar failed$' log
 		report $? "archive keeps the old file"
+		(ulimit -f 1 && perch archive -o other.tar.gz data) >log 2>&1
+		[ $? -eq 1 ] && [ ! -e other.tar.gz ] && grep -q "it starts 'gzip' to compress" log
+		report $? "without space for an archive it says what failed"
 		perch archive -o page/kept.html data >log 2>&1 && tar -tf page/kept.html >log && [ "$(stat -c %a page/kept.html)" = 600 ]
 		report $? "an archive that replaces a file may be read by the user only"
 		perch archive -o /dev/stdout data 2>/dev/null | head -c 100000 | grep -q elf

@@ -121,6 +121,7 @@ static void refuses_invalid_paths(void **state)
 	assert_true(err.remedy[0]);
 	assert_int_equal(perch_writer_open(&writer, "/proc/none/x", events, 2, &err), -ENOENT);
 	assert_int_equal(err.kind, PERCH_ERROR_FILE);
+	assert_non_null(strstr(err.remedy, "Make its directory"));
 	assert_int_equal(perch_writer_open(&writer, "/proc/x", events, 2, &err), -ENOENT);
 	assert_int_equal(perch_writer_open(&writer, path, events, 0, &err), -EINVAL);
 	assert_int_equal(perch_writer_open(&writer, "/dev/null", events, 2, &err), 0);

@@ -226,9 +226,11 @@ static void refuses_other_files(void **state)
 	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_ERROR_FORMAT);
 	assert_int_equal(perch_reader_open(&reader, test_directory, PERCH_ORDER_FILE, &err),
 			 -EISDIR);
+	assert_non_null(strstr(err.remedy, "recording"));
 	assert_int_equal(perch_reader_open(&reader, "/proc/none", PERCH_ORDER_FILE, &err), -ENOENT);
 	assert_true(err.remedy[0]);
 	assert_int_equal(perch_reader_open(&reader, "/dev/null", PERCH_ORDER_FILE, &err), -ENOTSUP);
+	assert_non_null(strstr(err.remedy, "perch record"));
 	perch_reader_close(NULL);
 }
 

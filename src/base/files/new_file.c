@@ -15,6 +15,28 @@
 #include "new_file.h"
 #include "rename_new.h"
 
+const char *perch__new_file_remedy(int errnum)
+{
+	switch (errnum) {
+	case ENOENT:
+	case ENOTDIR:
+		return "Make its directory, or name another file";
+	case EISDIR:
+		return "Name a file in it";
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return "Choose a directory that you can write to";
+	case ENOSPC:
+	case EDQUOT:
+		return "Free some space, or write to another file system";
+	case EFBIG:
+		return "Raise the limit of file sizes (ulimit -f)";
+	default:
+		return NULL;
+	}
+}
+
 void perch__new_file_temporary(char name[64])
 {
 	uint64_t random = 0;

@@ -27,5 +27,7 @@ int perch__new_file_name(struct perch__new_file *file, const char *name, bool re
 void perch__new_file_discard(struct perch__new_file *file);
 /* Makes a temporary name in a directory, which begins with a dot. */
 void perch__new_file_temporary(char name[64]);
+/* What a user can do if a file cannot be created or written, or NULL. */
+const char *perch__new_file_remedy(int errnum);
 
 #endif

@@ -135,7 +135,7 @@ int calls_select_parse(struct calls *calls)
 		if (length >= sizeof(word) || !length)
 			return cli_usage_error(
 				CALLS_COMMAND,
-				"-e %s: expected names of system calls or groups, with commas",
+				"-e '%s': expected names of system calls or groups, with commas",
 				calls->set);
 		status = add_word(calls, word);
 	}

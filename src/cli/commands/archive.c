@@ -145,6 +145,15 @@ static int run_pack(const struct perch_build_id_cache *cache, const char *output
 	return wait_for_tar(pid);
 }
 
+static void note_no_archive(const char *output)
+{
+	const char *option = compression_of(output);
+
+	cli_note(COMMAND, "%s was not written, because tar failed%s%s%s", output,
+		 option ? ": it starts '" : "", option ? option + strlen("--") : "",
+		 option ? "' to compress; -o FILE.tar needs no other program" : "");
+}
+
 /* Writes the archive. Kernel symbols in the cache may be read only by its user, and so may an
  * archive of them. own: the command has made the name. */
 static int pack_entries(const struct perch_build_id_cache *cache, const char *output, bool own,
@@ -161,7 +170,9 @@ static int pack_entries(const struct perch_build_id_cache *cache, const char *ou
 	if (cli_output_open(&file, output, flags, &err))
 		return cli_error(COMMAND, &err);
 	status = run_pack(cache, output, fileno(file.stream), entry, nr, ids, nr_ids);
-	if (!status && cli_output_close(&file, 0, &err))
+	if (status)
+		note_no_archive(output);
+	else if (cli_output_close(&file, 0, &err))
 		status = cli_error(COMMAND, &err);
 	cli_output_discard(&file);
 	return status;

@@ -55,6 +55,8 @@ static int open_with_id(struct cache_command *command, const char *path,
 
 	if (fd < 0) {
 		perch_error_set(&err, -fd, PERCH_ERROR_FILE, "%s: %s", path, strerror(-fd));
+		if (fd == -ENOENT)
+			perch_error_remedy(&err, "Check the path; -l lists the files of the cache");
 	} else {
 		snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
 		size = perch_build_id_of_file(own, bytes, &err);

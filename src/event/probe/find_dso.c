@@ -223,5 +223,7 @@ int perch_probe_file(const char *name, char *path, size_t size, const struct per
 					? "there is no file '%s'"
 					: "there is no program '%s' in PATH and no such library",
 				name);
+	if (rc && !strchr(name, '/'))
+		perch_error_remedy(err, "use its path");
 	return rc;
 }
