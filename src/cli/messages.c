@@ -114,7 +114,7 @@ int cli_event_error(const char *command, const char *events, const struct perch_
 	int column = err->column;
 
 	print_event_error(command, err);
-	if (column < 0 || (size_t)column > strlen(events))
+	if (column < 0 || (size_t)column > strlen(events) || !events[strspn(events, " \t\n")])
 		return CLI_EXIT_USAGE;
 	if (column > CARET_MAX) {
 		from = events + column - CARET_MAX / 2;

@@ -149,7 +149,8 @@ int perch__parse_breakpoint(struct perch__parser *parser, size_t at, struct perc
 	int rc;
 
 	(void)at; /* errors are at the parts after the keyword */
-	rc = perch__take_number(parser, &end, &breakpoint.address, "the address of a breakpoint");
+	rc = perch__take_number(parser, &end, &breakpoint.address,
+				"an address, as in mem:0x404080:w");
 	if (!rc && parser->text[end] == '/' && isdigit((unsigned char)parser->text[end + 1])) {
 		breakpoint.sized = true;
 		breakpoint.at_length = ++end;

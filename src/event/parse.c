@@ -243,7 +243,7 @@ static int parse_base(struct perch__parser *parser, struct item *item)
 	struct perch_attr generic = { 0 };
 	char word[PERCH__WORD_SIZE];
 	bool taken;
-	int rc = perch__take_word(parser, word, "an event");
+	int rc = perch__take_word(parser, word, "an event such as page-faults");
 
 	if (rc)
 		return rc;
@@ -491,6 +491,15 @@ static int parse_list(struct perch__parser *parser)
 	}
 }
 
+static int refuse_empty(struct perch__parser *parser)
+{
+	perch__parse_error(parser, 0, EINVAL, PERCH_ERROR_SYNTAX, "the event string is empty");
+	perch_error_remedy(
+		parser->err,
+		"name an event such as page-faults; the shell replaces a $NAME that is not set by nothing");
+	return -EINVAL;
+}
+
 int perch_events_add(struct perch_events *events, const char *text, struct perch_machine *machine,
 		     struct perch_error *err)
 {
@@ -501,7 +510,7 @@ int perch_events_add(struct perch_events *events, const char *text, struct perch
 	int rc;
 
 	parser.token = perch__token_at(text, 0);
-	rc = parse_list(&parser);
+	rc = parser.token.kind == PERCH__TOKEN_END ? refuse_empty(&parser) : parse_list(&parser);
 	perch__free_kernel_functions(&parser);
 	free(parser.mark);
 	if (parser.own_machine)

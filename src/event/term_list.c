@@ -46,7 +46,7 @@ static int parse_term(struct perch__parser *parser, struct perch__terms *terms)
 		return perch__parse_error(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
 					  "an event has at most %d terms", PERCH__TERMS_MAX);
 	*term = (struct perch__term){ .at = parser->token.at, .length = parser->token.length };
-	rc = perch__take_word(parser, name, "a term");
+	rc = perch__take_word(parser, name, "a term such as period=1000");
 	if (rc)
 		return rc;
 	if (name[0] == '@') {

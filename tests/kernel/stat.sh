@@ -238,8 +238,13 @@ if in_user_space; then
 	refuses "-r word" 2 "expected a whole number" -r many -- true
 	refuses "-p with -a" 2 "exclude each other" -p 1 -a -- true
 	refuses "-p word" 2 "expected numbers such as" -p init -- true
+	refuses "-p of an empty pgrep" 2 "'' is none: check that the process runs" -p "" -- true
+	refuses "the same without quotes" 2 "'--' is none: check that the process runs" -p -- true
+	refuses "-e with nothing" 2 "the event string is empty. Name an event" -e "" -- true
+	[ "$(wc -l <out)" -eq 1 ]
+	report $? "no caret points at nothing"
 	refuses "a bad CPU list" 2 "perch stat: " -C 1-0-3 -- true
-	refuses "an output that cannot be written" 1 "/no/where cannot be written" -o /no/where -- true
+	refuses "an output that cannot be written" 1 "/no/where cannot be written: .*Make its directory" -o /no/where -- true
 	stat -- "$(printf 'no\033[31mred')"
 	! grep -q "$(printf '\033')" out
 	report $? "control characters are not printed"

@@ -286,10 +286,13 @@ static void parses_groups(void **state)
 static void reports_wrong_text(void **state)
 {
 	static const struct mistake cases[] = {
-		{ "", 0, PERCH_ERROR_SYNTAX, "expected an event" },
+		{ "", 0, PERCH_ERROR_SYNTAX, "the event string is empty" },
+		{ " ", 0, PERCH_ERROR_SYNTAX, "a $NAME that is not set" },
 		{ ",", 0, PERCH_ERROR_SYNTAX, "expected an event" },
-		{ "cycles,", 7, PERCH_ERROR_SYNTAX, "expected an event, found the end" },
-		{ "cycles,,cs", 7, PERCH_ERROR_SYNTAX, "expected an event, found ','" },
+		{ "cycles,", 7, PERCH_ERROR_SYNTAX,
+		  "expected an event such as page-faults, found the end" },
+		{ "cycles,,cs", 7, PERCH_ERROR_SYNTAX,
+		  "expected an event such as page-faults, found ','" },
 		{ "cycles cs", 7, PERCH_ERROR_SYNTAX, "expected ',' or the end" },
 		{ "cycles:", 7, PERCH_ERROR_SYNTAX, "expected modifiers" },
 		{ "cycles:ux", 8, PERCH_ERROR_SYNTAX, "modifier 'x' is unknown" },
@@ -303,7 +306,7 @@ static void reports_wrong_text(void **state)
 		{ "read", 0, PERCH_ERROR_UNKNOWN_EVENT, "no event 'read'" },
 		{ "r12345678901234567", 0, PERCH_ERROR_UNKNOWN_EVENT, "no event" },
 		{ "{cs", 3, PERCH_ERROR_SYNTAX, "expected ',' or '}'" },
-		{ "{}", 1, PERCH_ERROR_SYNTAX, "expected an event, found '}'" },
+		{ "{}", 1, PERCH_ERROR_SYNTAX, "expected an event such as page-faults, found '}'" },
 		{ "{cs,{faults}}", 4, PERCH_ERROR_SYNTAX, "cannot contain a group" },
 		{ "cs}", 2, PERCH_ERROR_SYNTAX, "found '}'" },
 		{ "{cs,faults}:x", 12, PERCH_ERROR_SYNTAX, "'x' is unknown" },
@@ -330,7 +333,7 @@ static void reports_wrong_text(void **state)
 		{ "sched:broken", 0, PERCH_ERROR_FORMAT, "many" },
 		{ "..:sched", 0, PERCH_ERROR_UNKNOWN_EVENT, "no tracepoint" },
 		{ "cycles:\x1b[2J", 7, PERCH_ERROR_SYNTAX, "'?'" },
-		{ "=", 0, PERCH_ERROR_SYNTAX, "expected an event, found '='" },
+		{ "=", 0, PERCH_ERROR_SYNTAX, "expected an event such as page-faults, found '='" },
 	};
 
 	(void)state;

@@ -42,9 +42,9 @@ static struct perch_event first_of(struct perch_events *events, const char *text
 }
 
 static const struct bad_event bad_events[] = {
-	{ "mem:", -EINVAL, 4, "expected the address", NULL },
+	{ "mem:", -EINVAL, 4, "expected an address", NULL },
 	{ "mem:here", -EINVAL, 4, "found 'here'", NULL },
-	{ "mem:0x", -EINVAL, 4, "expected the address", NULL },
+	{ "mem:0x", -EINVAL, 4, "expected an address", NULL },
 	{ "mem:0x10g", -EINVAL, 8, "hexadecimal", NULL },
 	{ "mem:18446744073709551616", -ERANGE, 4, "64 bits", NULL },
 	{ "mem:0x1000/4:rwx", -EINVAL, 13, "either access x", "two events" },
@@ -185,7 +185,11 @@ static void reports_wrong_names_of_libpfm(void **state)
 	assert_int_equal(perch_events_parse(&events, "pfm:perf::PAGE-FAULTZ", machine, &err),
 			 -ENOENT);
 	assert_int_equal(err.column, 4);
+	assert_non_null(strstr(err.message, "perf"));
 	assert_non_null(strstr(err.remedy, "PAGE-FAULTS"));
+	assert_int_equal(perch_events_parse(&events, "pfm:zzzzzzzzzz", machine, &err), -ENOENT);
+	assert_non_null(strstr(err.message, "(perf"));
+	assert_non_null(strstr(err.remedy, "libpfm4's sources"));
 	assert_int_equal(perch_events_parse(&events, "cycles,pfm:perf::PAGE-FAULTS:zz", machine,
 					    &err),
 			 -EINVAL);

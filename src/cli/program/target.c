@@ -92,6 +92,18 @@ int cli_target_cpus(const char *command, const struct cli_target *target,
 typedef int add_task(struct perch_targets *targets, pid_t id, struct perch_machine *machine,
 		     struct perch_error *err);
 
+/* In -p "$(pgrep NAME)" there may be no process. Without the quotes the next word follows. */
+static int refuse_list(const char *command, const char *option, const char *list)
+{
+	if (*list && *list != '-')
+		return cli_usage_error(command, "%s %s: expected numbers such as 12,34", option,
+				       list);
+	return cli_usage_error(
+		command,
+		"%s needs numbers such as 12,34, and '%s' is none: check that the process runs",
+		option, list);
+}
+
 /* Adds the processes or threads of "12,34". */
 static int add_tasks(const char *command, const char *option, const char *list, add_task *add,
 		     struct perch_machine *machine, struct perch_targets *targets)
@@ -101,8 +113,7 @@ static int add_tasks(const char *command, const char *option, const char *list, 
 		uint32_t id;
 
 		if (!cli_take_id(&rest, &id) || !id)
-			return cli_usage_error(command, "%s %s: expected numbers such as 12,34",
-					       option, list);
+			return refuse_list(command, option, list);
 		if (add(targets, (pid_t)id, machine, &err))
 			return cli_error(command, &err);
 	}

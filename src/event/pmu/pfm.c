@@ -30,7 +30,7 @@ static struct {
 	__typeof__(pfm_get_pmu_info) *pmu_info;
 	__typeof__(pfm_get_event_info) *event_info;
 	__typeof__(pfm_get_event_next) *event_next;
-	bool ready;
+	bool loaded, ready;
 	char why[256]; /* the reason when it is not ready */
 } pfm;
 
@@ -53,6 +53,7 @@ static void load_pfm(void)
 		perch_clean_text(why ? why : LIBRARY " cannot be loaded", pfm.why, sizeof(pfm.why));
 		return;
 	}
+	pfm.loaded = true;
 	rc = initialize();
 	if (rc != PFM_SUCCESS)
 		perch_clean_text(pfm.strerror(rc), pfm.why, sizeof(pfm.why));
@@ -66,9 +67,14 @@ static int need_library(struct perch__parser *parser, size_t at)
 	call_once(&once, load_pfm);
 	if (pfm.ready)
 		return 0;
-	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-			   "cannot load libpfm4: %s", pfm.why);
-	perch_error_remedy(parser->err, "install libpfm4 (the package libpfm4 of Debian)");
+	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED, "%s: %s",
+			   pfm.loaded ? "libpfm4 finds no PMU here" : "cannot load libpfm4",
+			   pfm.why);
+	perch_error_remedy(parser->err, "%s",
+			   pfm.loaded
+				   ? "use a name of the kernel, as page-faults; libpfm4 looks for "
+				     "PMUs in /sys/devices and /proc"
+				   : "install libpfm4 (the package libpfm4 of Debian)");
 	return -EOPNOTSUPP;
 }
 
@@ -85,14 +91,20 @@ static bool has_attribute(const char *name, const char *attribute)
 	return false;
 }
 
-/* Suggests the events of libpfm4 for the PMUs of this machine. */
-static void suggest_names(struct perch__suggestions *suggestions)
+/* Suggests the events of libpfm4 for the PMUs of this machine, and lists these PMUs. */
+static void suggest_names(struct perch__suggestions *suggestions, char *pmus, size_t size)
 {
+	size_t used = 0;
+
+	pmus[0] = '\0';
 	for (int number = 0; number < PFM_PMU_MAX; number++) {
 		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
 
 		if (pfm.pmu_info(number, &pmu) != PFM_SUCCESS || !pmu.is_present)
 			continue;
+		if (used < size)
+			used += snprintf(pmus + used, size - used, "%s%s", used ? ", " : "",
+					 pmu.name);
 		for (int i = pmu.first_event; i >= 0; i = pfm.event_next(i)) {
 			pfm_event_info_t event = { .size = sizeof(event) };
 
@@ -106,7 +118,7 @@ static int report_name(struct perch__parser *parser, size_t at, const char *name
 {
 	const char *pmu = strstr(name, "::"), *event = pmu ? pmu + 2 : name;
 	size_t length = strcspn(event, ":.");
-	char word[64];
+	char word[64], pmus[128];
 	struct perch__suggestions suggestions = { .word = word };
 
 	if (rc != PFM_ERR_NOTFOUND) {
@@ -115,15 +127,16 @@ static int report_name(struct perch__parser *parser, size_t at, const char *name
 		perch__parse_error(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
 				   "libpfm4 refuses '%s': %s", name, pfm.strerror(rc));
 		perch_error_remedy(parser->err,
-				   "showevtinfo of libpfm4 lists the unit masks of the event");
+				   "the program showevtinfo in libpfm4's sources lists unit masks");
 		return -EINVAL;
 	}
 	snprintf(word, sizeof(word), "%.*s", length < sizeof(word) ? (int)length : 0, event);
+	suggest_names(&suggestions, pmus, sizeof(pmus));
 	perch__parse_error(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-			   "libpfm4 has no event '%s' for the PMUs of this machine", name);
-	suggest_names(&suggestions);
+			   "libpfm4 has no event '%s' for the PMUs of this machine (%s)", name,
+			   pmus);
 	perch__suggestions_remedy(&suggestions, parser->err,
-				  "showevtinfo of libpfm4 lists its events");
+				  "the program showevtinfo in libpfm4's sources lists events");
 	return -ENOENT;
 }
 
