@@ -176,6 +176,12 @@ def check_commands():
         check(other.returncode == done.returncode == same.returncode and
               all(("samples no memory" in one.stderr) == ("samples no memory" in done.stderr) for one in (other, same)),
               command + " record: an option of the program is no event", [other, same])
+    for words, here in (("c2c", "record", "-k", "--", "true"), "--all-kernel"), (("c2c", "record", "-u", "./program"), "--all-user"), \
+            (("mem", "record", "-o", "none", "true"), ""), (("mem", "record", "-p", "--", "true"), "--phys-data"), \
+            (("c2c", "record", "-l", "30", "true"), "'perch mem --ldlat"), (("c2c", "record", "-u", "no-such-user", "true"), ""):
+        done = run(*words)
+        text = f"{words[2]} of perf {words[0]} record is {here}"
+        check(done.returncode == 2 and text in done.stderr if here else " of perf " not in done.stderr, "an option that perf means: " + " ".join(words), done)
     done = run("record", "-q", "-e", "task-clock:u", "-o", "times", "--", "true")
     done = run("c2c", "report", "-i", "times")
     check(done.returncode == 2 and "has no addresses of data" in done.stderr, "a recording without addresses is refused", done)

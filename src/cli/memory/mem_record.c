@@ -50,14 +50,47 @@ static size_t find_events(const struct mem_events *events, char list[MOST_EVENTS
 	return nr;
 }
 
+/* Options of perf's record of this command, which perch record has with another meaning or not at
+ * all. */
+static const struct {
+	const char *command, *option, *here;
+	bool argument; /* perch record has one with an argument */
+} perf_options[] = {
+	{ "c2c", "-k", "--all-kernel", true },
+	{ "c2c", "-l", "'perch mem --ldlat CYCLES record'", false },
+	{ "c2c", "-u", "--all-user", true },
+	{ "mem", "-p", "--phys-data", true },
+};
+
+/* Refuses an option that perf means, because what follows is no argument of perch record's. */
+static int check_options(const char *command, int argc, char **argv)
+{
+	for (int i = 1; i < argc && *argv[i] == '-' && strcmp(argv[i], "--") != 0; i++) {
+		const char *next = i + 1 < argc ? argv[i + 1] : "-";
+		bool argument = *next != '-' && !strchr(next, '/');
+
+		for (size_t j = 0; j < CLI_NR(perf_options); j++)
+			if (!strcmp(perf_options[j].command, command) &&
+			    !strcmp(perf_options[j].option, argv[i]) &&
+			    !(argument && perf_options[j].argument))
+				return cli_usage_error(
+					command,
+					"the options are those of perch record: %s of perf %s record is %s",
+					argv[i], command, perf_options[j].here);
+	}
+	return 0;
+}
+
 int mem_record(const char *command, const struct mem_events *events, const char *const *own,
 	       int argc, char **argv)
 {
 	char list[MOST_EVENTS][TEXT];
 	size_t named, nr, used = 0;
 	char **words;
-	int status = perch_cmd_record_events(argc, argv, &named);
+	int status = check_options(command, argc, argv);
 
+	if (!status)
+		status = perch_cmd_record_events(argc, argv, &named);
 	if (status)
 		return status;
 	nr = named ? 0 : find_events(events, list);
