@@ -4,8 +4,13 @@
 #include "symbol_fixture.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include "base/kernel/recorded_process.h"
 
 static const uint8_t this_id[20] = { 1, 2, 3 }, other_id[20] = { 9, 8, 7 };
 static const struct built_symbol mapped[] = { { "mapped", CODE, 16, STB_LOCAL, STT_FUNC, TEXT,
@@ -437,6 +442,35 @@ static void missing_files_have_a_reason(void **state)
 	assert_string_equal(ask(&dso, 1, false), "[on a file system that is not mounted here]");
 }
 
+/* A process in a chroot does not see the mount of its root directory in the list of mounts. */
+static void the_root_directory_of_a_chroot_is_mounted(void **state)
+{
+	const char *root = path_in_directory("chroot"), *proc = path_in_directory("chroot/proc");
+	struct stat status;
+	int ended;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(mkdir(proc, 0755), 0);
+	assert_int_equal(stat(root, &status), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		if ((unshare(CLONE_NEWNS) && unshare(CLONE_NEWUSER | CLONE_NEWNS)) ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("/proc", proc, NULL, MS_BIND | MS_REC, NULL) || chroot(root) ||
+		    chdir("/"))
+			_exit(77);
+		_exit(perch__device_is_gone(major(status.st_dev), minor(status.st_dev)) ||
+		      !perch__device_is_gone(0xfff, 0));
+	}
+	assert_int_equal(waitpid(child, &ended, 0), child);
+	assert_true(WIFEXITED(ended));
+	if (WEXITSTATUS(ended) == 77)
+		skip(); /* this user may not mount */
+	assert_int_equal(WEXITSTATUS(ended), 0);
+}
+
 /* What this process has mapped is found also if the path is another file now. */
 static void opens_what_the_process_has_mapped(void **state)
 {
@@ -494,6 +528,7 @@ int main(void)
 		cmocka_unit_test(compares_what_is_mapped_of_segments),
 		cmocka_unit_test(build_id_of_a_shared_path_is_no_proof),
 		cmocka_unit_test(missing_files_have_a_reason),
+		cmocka_unit_test(the_root_directory_of_a_chroot_is_mounted),
 		cmocka_unit_test(opens_what_the_process_has_mapped),
 	};
 

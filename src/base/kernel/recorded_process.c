@@ -78,7 +78,9 @@ bool perch__other_namespace(const char *name, uint64_t inode)
 bool perch__device_is_gone(unsigned major, unsigned minor)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	bool found = !mounts;
+	struct stat root;
+	/* in a chroot, the mount of the root directory is not in the list */
+	bool found = !mounts || (!stat("/", &root) && root.st_dev == makedev(major, minor));
 	unsigned here[2];
 	char line[512];
 	bool whole = true;
