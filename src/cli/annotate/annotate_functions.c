@@ -160,7 +160,9 @@ int annotate_explain_nothing(const struct annotate *annotate)
 	if (!nr) {
 		/* the notes of a filter say what there is */
 		if (!annotate->filter.filter)
-			cli_note(ANNOTATE_COMMAND, "%s has no samples in functions with names",
+			cli_note(ANNOTATE_COMMAND,
+				 "%s has no samples in functions with names; perch report prints "
+				 "where its samples are",
 				 annotate->input.path);
 		return CLI_EXIT_FAILURE;
 	}
