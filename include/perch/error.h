@@ -104,7 +104,7 @@ struct perch_error {
 };
 
 /**
- * Fills an error. It clears cause, field, since, remedy and next.
+ * Fills an error. It clears cause, field, since, remedy and next; EMFILE has a remedy.
  *
  * @param[out] err  NULL is allowed
  * @param errnum    a positive errno

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Errors as values: kinds and causes with their slugs, message, remedy; cleaning of text. */
 #include <ctype.h>
+#include <errno.h>
 #include <perch/error.h>
 
 #include <stdbool.h>
@@ -122,6 +123,8 @@ int perch_error_set(struct perch_error *err, int errnum, enum perch_error_kind k
 	err->since[0] = '\0';
 	err->remedy[0] = '\0';
 	err->next[0] = '\0';
+	if (errnum == EMFILE) /* any call that makes a descriptor */
+		perch_error_remedy(err, "raise the limit of open files: ulimit -n");
 	return -errnum;
 }
 

@@ -27,6 +27,9 @@ static void sets_and_clears_all_members(void **state)
 	assert_string_equal(err.field, "");
 	assert_string_equal(err.since, "");
 	assert_string_equal(err.remedy, "");
+	/* any call can fail for lack of a descriptor */
+	perch_error_set(&err, EMFILE, PERCH_ERROR_FILE, "no file");
+	assert_non_null(strstr(err.remedy, "ulimit -n"));
 }
 
 static void accepts_null(void **state)
