@@ -48,8 +48,10 @@ struct perch_syscalls {
 	int (*ioctl)(void *context, int fd, unsigned long request, unsigned long argument);
 	/** read(2) */
 	ssize_t (*read)(void *context, int fd, void *buffer, size_t size);
-	/** mmap(2), with address NULL */
-	void *(*mmap)(void *context, size_t size, int protection, int flags, int fd, off_t offset);
+	/** mmap(2), with address NULL, and with an offset that never has the 32 bits of some off_t
+	 */
+	void *(*mmap)(void *context, size_t size, int protection, int flags, int fd,
+		      int64_t offset);
 	/** munmap(2) */
 	int (*munmap)(void *context, void *address, size_t size);
 	/** close(2) */

@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The state and the scaled value of a count; sums and differences. */
+#include "base/wide.h"
 #include "internal.h"
 
 uint64_t perch_scale(uint64_t value, uint64_t enabled, uint64_t running)
 {
-#ifdef __SIZEOF_INT128__
-	__extension__ typedef unsigned __int128 wide;
-	wide scaled;
-
-	if (!running)
-		return 0;
-	/* running / 2 rounds to nearest; (2^64-1)^2 + 2^63 is below 2^128 */
-	scaled = ((wide)value * enabled + running / 2) / running;
-	return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
-#else
-	long double scaled;
-
-	if (!running)
-		return 0;
-	scaled = (long double)value * enabled / running + 0.5L;
-	return scaled >= 18446744073709551615.0L ? UINT64_MAX : (uint64_t)scaled;
-#endif
+	/* running / 2 rounds to nearest */
+	return running ? perch__divide_product(value, enabled, running / 2, running) : 0;
 }
 
 int perch__evaluate_scaled(struct perch_count *count, uint64_t enabled, uint64_t running)

@@ -28,10 +28,11 @@ static ssize_t read_bytes(void *context, int fd, void *buffer, size_t size)
 	return read(fd, buffer, size);
 }
 
-static void *map_memory(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+static void *map_memory(void *context, size_t size, int protection, int flags, int fd,
+			int64_t offset)
 {
 	(void)context;
-	return mmap(NULL, size, protection, flags, fd, offset);
+	return mmap(NULL, size, protection, flags, fd, (off_t)offset);
 }
 
 static int unmap_memory(void *context, void *address, size_t size)

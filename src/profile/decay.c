@@ -4,6 +4,7 @@
  * with the addresses and contexts that nothing else uses.
  */
 #include "base/no_memory.h"
+#include "base/wide.h"
 #include "internal.h"
 
 /* Parts of a sample: one that is multiplied by 7/8 thirty times has less than one part left. */
@@ -40,7 +41,7 @@ struct factor {
 
 static uint64_t multiply(const struct factor *factor, uint64_t number)
 {
-	return (uint64_t)((unsigned __int128)number * factor->numerator / factor->denominator);
+	return perch__divide_product(number, factor->numerator, 0, factor->denominator);
 }
 
 static void decay(const struct factor *factor, uint64_t *period, uint64_t *samples)

@@ -6,31 +6,34 @@
  * as without latencies. Contexts that differ only in this word become one when the tree of frames
  * is made, and each node gets the sum of its latencies. Samples at an unknown number have none.
  */
+#include "base/wide.h"
 #include "internal.h"
 
 /* Latencies are multiples of 1 / 2^shift: a period of 1 can be divided, and sums do not overflow.
  */
 static unsigned shift_of(const struct perch_profile *profile)
 {
-	unsigned __int128 most = 1;
+	uint64_t most = 1;
 
 	for (size_t i = 0; i < profile->nr_events; i++) {
-		unsigned __int128 sum = (unsigned __int128)profile->event[i].total.period +
-					profile->event[i].skipped_period;
+		uint64_t sum;
 
+		if (__builtin_add_overflow(profile->event[i].total.period,
+					   profile->event[i].skipped_period, &sum))
+			sum = UINT64_MAX;
 		most = sum > most ? sum : most;
 	}
 	for (unsigned shift = 20; shift; shift--)
-		if (most << shift <= INT64_MAX)
+		if (most <= (uint64_t)INT64_MAX >> shift)
 			return shift;
 	return 0;
 }
 
 static uint64_t divide_period(const struct latency *latency, uint64_t period, uint32_t parallelism)
 {
-	unsigned __int128 whole = (unsigned __int128)period << latency->shift;
-
-	return parallelism ? (uint64_t)((whole + parallelism / 2) / parallelism) : 0;
+	return parallelism ? perch__divide_product(period, 1ull << latency->shift, parallelism / 2,
+						   parallelism)
+			   : 0;
 }
 
 /* Makes the contexts without the word of the parallelism, which is the last one. */

@@ -38,7 +38,7 @@ int perch__map(const struct perch_ring *ring, size_t bytes, uint64_t offset,
 	};
 
 	*memory = ring->calls->mmap(ring->calls->context, bytes, operation.protection,
-				    operation.map_flags, ring->fd, (off_t)offset);
+				    operation.map_flags, ring->fd, (int64_t)offset);
 	if (*memory != MAP_FAILED)
 		return 0;
 	operation.errnum = errno;

@@ -215,7 +215,7 @@ static ssize_t refuse_read(void *context, int fd, void *buffer, size_t size)
 }
 
 static void *refuse_mmap(void *context, size_t size, int protection, int flags, int fd,
-			 off_t offset)
+			 int64_t offset)
 {
 	(void)context, (void)size, (void)protection, (void)flags, (void)fd, (void)offset;
 	errno = ENOSYS;

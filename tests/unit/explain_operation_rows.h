@@ -111,11 +111,11 @@ static const struct operation_row operation_rows[] = {
 
 	/* addresses */
 	ROW(mmap_past_end, NONE, EOVERFLOW, CERTAIN, "18446744073709547520 + length 8192",
-	    MAP(.length = 2 * PAGE, .offset = -PAGE, SHARED)),
+	    MAP(.length = 2 * PAGE, .offset = -(uint64_t)PAGE, SHARED)),
 	ROW(mmap_above, NONE, ENOMEM, CERTAIN, "0xfffffffffff000: 36864 bytes",
 	    ADVISES("address NULL"), AT(0xfffffffffff000, MAP_FIXED, .length = 9 * PAGE)),
 	ROW(mmap_above, NONE, ENOMEM, CERTAIN, "0xffffffffffffe000", ADVISES("address NULL"),
-	    AT(-2 * PAGE, 0x100000, .length = 9 * PAGE)),
+	    AT(-(uint64_t)2 * PAGE, 0x100000, .length = 9 * PAGE)),
 #if defined(__x86_64__)
 	ROW(mmap_above, LIMITED, ENOMEM, CERTAIN, "ends at 0x7ffffffff000",
 	    AT(0x7fffffffe000, MAP_FIXED, .length = 3 * PAGE)),
@@ -126,10 +126,14 @@ static const struct operation_row operation_rows[] = {
 	    AT(0xfffff000, MAP_FIXED, .length = PAGE)),
 	ROW(mmap_above, NONE, ENOMEM, LIKELY, "address (unknown)",
 	    MAP(.length = PAGE, .map_flags = MAP_SHARED | MAP_FIXED)),
+#if UINTPTR_MAX > UINT32_MAX
 	ROW(mmap_overlong, NONE, ENOMEM, CERTAIN, "18446744073709551615",
 	    MAP(.length = -1, SHARED)),
 	ROW(mmap_too_long, NONE, ENOMEM, CERTAIN, "than user space has",
 	    MAP(.length = 1ul << 60, SHARED)),
+#else
+	ROW(mmap_overlong, NONE, ENOMEM, CERTAIN, "4294967295", MAP(.length = -1, SHARED)),
+#endif
 	ROW(mmap_odd_address, NONE, EINVAL, CERTAIN, "4096, not 0x100000000010",
 	    AT(0x100000000010, MAP_FIXED, .length = 9 * PAGE)),
 	ROW(mmap_odd_address, NONE, EINVAL, AMBIGUOUS, "(unknown)",
@@ -177,11 +181,13 @@ static const struct operation_row operation_rows[] = {
 	ROW(mmap_inherit, NONE, EINVAL, AMBIGUOUS, "cpu -1", MAP(.length = 9 * PAGE, SHARED)),
 	ROW(mmap_private, NONE, EINVAL, CERTAIN, "MAP_PRIVATE", ADVISES("MAP_SHARED"),
 	    EVENT(SOFTWARE), MAP(.length = 9 * PAGE, .map_flags = MAP_PRIVATE)),
+#if UINTPTR_MAX > UINT32_MAX
 	ROW(mmap_too_many, NONE, ENOMEM, CERTAIN, "4294967297 pages", EVENT(SOFTWARE),
 	    MAP(.length = ((1ul << 32) + 1) * PAGE, SHARED)),
 	/* kernels before 6.15 check the power of two first */
 	ROW(mmap_length, NONE, EINVAL, CERTAIN, "1 + 4294967299 pages", EVENT(SOFTWARE),
 	    MAP(.length = ((1ul << 32) + 4) * PAGE, SHARED)),
+#endif
 
 	/* the ring */
 	ROW(mmap_length, NONE, EINVAL, CERTAIN, "16384 bytes are 1 + 3 pages of 4096",

@@ -47,7 +47,7 @@ static inline uint32_t ring_kernel_random(uint32_t *state)
 /* Word number i of a record. */
 static inline uint64_t ring_kernel_word(uint64_t serial, size_t i)
 {
-	return (serial + 1) * 0x9e3779b97f4a7c15ull ^ (i << 32 | i);
+	return (serial + 1) * 0x9e3779b97f4a7c15ull ^ ((uint64_t)i << 32 | i);
 }
 
 /* Byte number position of the trace. */

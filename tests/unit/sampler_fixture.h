@@ -92,7 +92,7 @@ static inline int fake_control(void *context, int fd, unsigned long request, uns
 }
 
 static inline void *fake_map(void *context, size_t size, int protection, int flags, int fd,
-			     off_t offset)
+			     int64_t offset)
 {
 	struct kernel *k = context;
 	size_t page = sysconf(_SC_PAGESIZE);

@@ -4,5 +4,5 @@
 int main(void)
 {
 	return test_base_array() + test_base_elf() + test_base_hash_table() + test_base_mean() +
-	       test_base_text();
+	       test_base_text() + test_base_wide();
 }

@@ -14,5 +14,6 @@ int test_base_elf(void);
 int test_base_hash_table(void);
 int test_base_mean(void);
 int test_base_text(void);
+int test_base_wide(void);
 
 #endif

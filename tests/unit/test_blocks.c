@@ -26,7 +26,7 @@
 FUNCTION(one, 1)
 FUNCTION(other, 2)
 
-static const uint64_t first = (uintptr_t)one, second = (uintptr_t)other;
+static const uintptr_t first = (uintptr_t)one, second = (uintptr_t)other;
 
 struct fixture {
 	struct perch_processes *processes;

@@ -101,7 +101,8 @@ static int replay_close(void *context, int fd)
 }
 
 /* Self-monitoring reads need the page of an event; test_count_self_monitoring.c has it. */
-static void *replay_map(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+static void *replay_map(void *context, size_t size, int protection, int flags, int fd,
+			int64_t offset)
 {
 	(void)context, (void)size, (void)protection, (void)flags, (void)fd, (void)offset;
 	errno = EPERM;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/wide.h"
 #include "count/user_pages.h"
 #include "tree.h"
 
@@ -124,7 +125,8 @@ static void times_advance(void **state)
 	page.time_offset = 0;
 	in_clock = UINT64_C(1) << 60;
 	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
-	assert_true(words[1] - 5000 == ((__uint128_t)in_clock * page.time_mult) >> 31);
+	assert_true(words[1] - 5000 ==
+		    perch__divide_product(in_clock, page.time_mult, 0, UINT64_C(1) << 31));
 	assert_true(words[1] - words[2] == 2000);
 	/* a clock that is slower than the kernel's: times are less than in the page */
 	page.time_shift = 0;
@@ -310,7 +312,8 @@ static ssize_t replay_read(void *context, int fd, void *buffer, size_t size)
 	return size;
 }
 
-static void *replay_map(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+static void *replay_map(void *context, size_t size, int protection, int flags, int fd,
+			int64_t offset)
 {
 	(void)context;
 	assert_int_equal(protection, PROT_READ);
@@ -520,10 +523,9 @@ static struct perch_group *open_group(const char *text)
 static void groups_have_a_page_for_each_member(void **state)
 {
 	struct perch_group *group = open_group("{cycles:u,instructions:u}");
+#if PERCH__RDPMC_ARCH
 	struct perch_error err;
 
-	(void)state;
-#if PERCH__RDPMC_ARCH
 	assert_int_equal(kernel.maps, 2);
 	assert_false(perch_group_self_monitoring(group, &err));
 	assert_non_null(strstr(err.message, "not read yet"));
@@ -534,16 +536,16 @@ static void groups_have_a_page_for_each_member(void **state)
 	assert_false(perch_group_self_monitoring(group, &err));
 	assert_non_null(strstr(err.message, "not read yet"));
 #endif
+	(void)state;
 	perch_group_close(group);
 }
 
 static void groups_report_the_member_that_has_no_page(void **state)
 {
 	struct perch_group *group = open_group("{cycles:u,page-faults:u}");
+#if PERCH__RDPMC_ARCH
 	struct perch_error err;
 
-	(void)state;
-#if PERCH__RDPMC_ARCH
 	assert_int_equal(kernel.maps, 0);
 	assert_false(perch_group_self_monitoring(group, &err));
 	assert_non_null(strstr(err.message, "'page-faults:u'"));
@@ -556,6 +558,7 @@ static void groups_report_the_member_that_has_no_page(void **state)
 	assert_int_equal(err.errnum, EPERM);
 	assert_non_null(strstr(err.message, "'instructions:u'"));
 #endif
+	(void)state;
 	perch_group_close(group);
 }
 

@@ -200,7 +200,7 @@ static void no_remedy_has_a_sysctl_above_its_maximum(void **state)
 {
 	struct perch_operation operation = { .kind = PERCH_OPERATION_MMAP,
 					     .errnum = EPERM,
-					     .length = UINT64_C(1) << 42,
+					     .length = SIZE_MAX / 4 + 1,
 					     .protection = 3,
 					     .map_flags = 1,
 					     .other_fd = -1 };

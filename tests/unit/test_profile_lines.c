@@ -8,7 +8,7 @@
 /* Two lines of one function, whose addresses it returns. */
 __attribute__((noinline)) static uint64_t first_line(void)
 {
-	return (uint64_t)__builtin_return_address(0);
+	return (uintptr_t)__builtin_return_address(0);
 }
 
 static unsigned line_of_call;
@@ -132,7 +132,7 @@ static size_t callers_by(struct fixture *f, enum perch_call_graph_key key, const
 
 static void merges_callers_by_function_line_or_address(void **state)
 {
-	uint64_t call_address = (uint64_t)call, return_address = call();
+	uint64_t call_address = (uintptr_t)call, return_address = call();
 	uint64_t callers[3];
 	char path[256] = { 0 }, expected[64];
 	struct fixture *f = *state;
@@ -179,7 +179,7 @@ static const struct perch_symbol *function_of_row(struct fixture *f, const char 
 
 static void looks_up_only_functions_that_are_shown(void **state)
 {
-	uint64_t address = (uint64_t)call;
+	uint64_t address = (uintptr_t)call;
 	char path[256] = { 0 };
 	struct fixture *f = *state;
 

@@ -3,6 +3,7 @@
  * of the rings are split. The mapped file is a copy of this program. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +90,7 @@ static void find_device(void)
 	device[0] = device[1] = UINT32_MAX;
 	while (fgets(line, sizeof(line), maps))
 		if (strtoull(line, NULL, 16) == (uintptr_t)at)
-			assert_int_equal(sscanf(line, "%*s %*s %*s %x:%x %lu", &device[0],
+			assert_int_equal(sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &device[0],
 						&device[1], &inode),
 					 3);
 	assert_true(device[0] != UINT32_MAX);

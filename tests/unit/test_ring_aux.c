@@ -277,10 +277,11 @@ struct descriptor {
 	struct perch_mmap_page *control;
 	int refuse, protection, unmaps;
 	size_t unmapped;
-	off_t offset;
+	int64_t offset;
 };
 
-static void *map_memory(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+static void *map_memory(void *context, size_t size, int protection, int flags, int fd,
+			int64_t offset)
 {
 	struct descriptor *d = context;
 	void *mapped;

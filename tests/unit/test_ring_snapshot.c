@@ -251,12 +251,13 @@ static void survives_invalid_headers(void **state)
 /* A simulated descriptor: its mappings and ioctls. */
 struct descriptor {
 	int protection, refuse_map, refuse_control;
-	off_t offset;
+	int64_t offset;
 	size_t size;
 	int maps, unmaps, pauses, resumes;
 };
 
-static void *map_memory(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+static void *map_memory(void *context, size_t size, int protection, int flags, int fd,
+			int64_t offset)
 {
 	struct descriptor *d = context;
 
@@ -400,9 +401,11 @@ static void refuses_invalid_arguments(void **state)
 	assert_int_equal(perch_ring_from_memory(&ring, &control_page, data, 64,
 						(enum perch_ring_mode)7, &err),
 			 -EINVAL);
+#if SIZE_MAX > UINT32_MAX
 	assert_int_equal(perch_ring_from_memory(&ring, &control_page, data, 1ull << 40,
 						PERCH_RING_OVERWRITE, &err),
 			 -EINVAL);
+#endif
 	assert_null(ring);
 	control_page.data_tail = 4; /* no reader ever moved it */
 	assert_int_equal(perch_ring_from_memory(&ring, &control_page, data, 64,

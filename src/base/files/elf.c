@@ -45,7 +45,7 @@ uint64_t perch__elf_word(const struct perch__elf *elf, const unsigned char *byte
 
 ssize_t perch__elf_read(const struct perch__elf *elf, void *buffer, uint64_t offset, size_t size)
 {
-	if (offset > INT64_MAX - size)
+	if (offset > (uint64_t)INT64_MAX - size)
 		return -EBADMSG;
 	if (elf->image) {
 		if (offset >= elf->size)

@@ -29,6 +29,7 @@
 #include <zlib.h>
 
 #include "base/array.h"
+#include "base/wide.h"
 #include "export/states.h"
 #include "page.h"
 
@@ -147,6 +148,8 @@ static void find_times(struct groups *groups, const struct page *page)
 	if (page->states && page->states->last > last)
 		last = page->states->last;
 	groups->duration = page->nr_samples ? last - groups->first + 1 : 1;
+	if (!groups->duration) /* from 0 to UINT64_MAX */
+		groups->duration = UINT64_MAX;
 	groups->slices = page->nr_samples > MANY_SAMPLES ? SLICES_IF_LARGE : SLICES;
 	if (!page->has_times)
 		groups->slices = 1;
@@ -208,12 +211,12 @@ static int make_groups(struct groups *groups, const struct page *page)
 		return -ENOMEM;
 	for (size_t i = 0; i < page->nr_samples; i++) {
 		const struct page_sample *sample = &page->sample[i];
-		__extension__ unsigned __int128 slice =
-			(unsigned __int128)(sample->time - groups->first) * groups->slices;
+		uint64_t slice = perch__divide_product(sample->time - groups->first, groups->slices,
+						       0, groups->duration);
 
 		groups->group[groups->nr++] = (struct page_group){
 			.entry = sample->entry.nr,
-			.slice = (uint32_t)(slice / groups->duration),
+			.slice = (uint32_t)(slice < groups->slices ? slice : groups->slices - 1),
 			.cpu = page->has_cpus ? sample->cpu + 1 : 0,
 			.samples = 1,
 			.period = sample->period,
