@@ -18,14 +18,12 @@
 #define UNWIND_REGS 0x1ffffffffull
 #elif defined(__arm__)
 #define UNWIND_REGS 0xffffull
-#elif defined(__riscv) || defined(__loongarch__)
+#elif defined(__riscv) || defined(__loongarch__) || defined(__mips__)
 #define UNWIND_REGS 0xffffffffull
 #elif defined(__powerpc__)
 #define UNWIND_REGS 0x1fffffffffffull
 #elif defined(__s390__)
 #define UNWIND_REGS 0x3ffffffffull
-#elif defined(__mips__)
-#define UNWIND_REGS 0x3fffffffull
 #else
 #define UNWIND_REGS 0ull
 #endif
