@@ -69,8 +69,11 @@ compare: build
 
 install:
 	@test -e $(BUILD)/build.ninja || { echo "install: run 'make build' first" >&2; exit 1; }
-	meson configure $(BUILD) -Dprefix=$(PREFIX)
-	meson install -C $(BUILD)
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@meson install -C $(BUILD) --quiet
+# programs find the new libraries; a packager and an ordinary user have no right or need to do this
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig || true
+	@echo "install: perch is installed in $(DESTDIR)$(PREFIX)"
 
 # The documentation as HTML, in $(BUILD)/site. guide makes the output of commands in its text anew.
 site: build

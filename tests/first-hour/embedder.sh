@@ -5,7 +5,6 @@
 cd /root/perch
 make build
 make install
-ldconfig
 mkdir -p /tmp/embedder && cd /tmp/embedder
 cp /root/perch/examples/page-faults.c /root/perch/examples/sample-self.c .
 # shellcheck disable=SC2046 # options are separate words
