@@ -20,10 +20,10 @@ check:
 	@scripts/build $(BUILD)
 	@meson test -C $(BUILD) --no-rebuild --quiet --print-errorlogs --suite unit --suite lint
 
-# on other kernels, in emulated machines; with PERCH_KERNELS, PERCH_TESTS
+# on other kernels, in emulated machines; with PERCH_KERNELS, PERCH_TESTS, and CROSS=arm64 or s390x
 test-kernels: build
 	@scripts/setup test
-	@tests/kernels/run $(BUILD) || [ $$? -eq 77 ]
+	@tests/kernels/run $(BUILD)$(addprefix -,$(CROSS)) || [ $$? -eq 77 ]
 
 # with FUZZ_SECONDS (3600), FUZZ_TARGETS (all), FUZZ_JOBS
 fuzz:

@@ -7,6 +7,7 @@ SUITE-ARCHITECTURE/PACKAGE_VERSION. Those of suites that change often are looked
 weeks, and used for longer if nothing can be downloaded.
 """
 import getpass
+import hashlib
 import os
 import re
 import shutil
@@ -106,21 +107,51 @@ class Suite:
                 raise Unavailable(f"{name} cannot be downloaded: {self.errors(output)}")
             tree = self.work / "tree"
             tree.mkdir()
-            with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archives[0]],
-                                  stdout=subprocess.PIPE) as packed:
-                unpacked = subprocess.run(["tar", "x", "-C", tree, "--wildcards", pattern],
-                                          stdin=packed.stdout, stderr=subprocess.DEVNULL,
-                                          check=False)
+            unpacked = self.unpack(archives[0], tree, "--wildcards", pattern)
             archives[0].unlink()
-            if unpacked.returncode:
+            if not unpacked:
                 raise Unavailable(f"{name} {version} has no {pattern} inside")
-            try:
-                tree.rename(directory)
-            except OSError:
-                if not directory.exists():      # else another process was first
-                    raise
+            self.keep(tree, directory)
         os.utime(directory)
         return directory
+
+    def root(self, packages):
+        """Returns a directory with the files of packages and of all that they depend on, where they would be
+        installed. Their scripts do not run, so it lacks what these make, as links of alternatives."""
+        digest = hashlib.sha256(" ".join(sorted(packages)).encode()).hexdigest()
+        directory = self.directory / f"root-{digest[:12]}"
+        if directory.exists():
+            return directory
+        self.update()
+        output = self.run("apt-get", "-q", "-y", "--no-install-recommends", "--download-only", "install",
+                          *packages, seconds=900)
+        archives = list((self.work / "cache/archives").glob("*.deb"))
+        if not archives or re.search(r"^E:", output, re.M):
+            raise Unavailable(f"packages cannot be downloaded: {self.errors(output)}")
+        tree = self.work / "root"
+        for name in ("bin", "sbin", "lib", "lib64"):    # as installed systems have it since Debian 12
+            (tree / "usr" / name).mkdir(parents=True)
+            (tree / name).symlink_to(f"usr/{name}")
+        for archive in archives:
+            if not self.unpack(archive, tree, "--keep-directory-symlink"):
+                raise Unavailable(f"{archive.name} cannot be unpacked")
+        self.keep(tree, directory)
+        return directory
+
+    @staticmethod
+    def unpack(archive, tree, *options):
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as packed:
+            unpacked = subprocess.run(["tar", "x", "-C", tree, *options], stdin=packed.stdout,
+                                      stderr=subprocess.DEVNULL, check=False)
+        return not unpacked.returncode
+
+    @staticmethod
+    def keep(tree, directory):
+        try:
+            tree.rename(directory)
+        except OSError:
+            if not directory.exists():      # else another process was first
+                raise
 
     def source(self, package):
         """Returns the version and the path of the archive that the project of a source package released. The
