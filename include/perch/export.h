@@ -11,7 +11,8 @@
  * Threads: one thread per object at a time, together with its session.
  *
  * Fork: a child has copies of the objects, and can use and free them. Nothing that it does changes
- * the objects of the parent.
+ * the objects of the parent. An export with .threads that is not written can only be freed there,
+ * and some of its memory stays allocated.
  *
  * Signals: no function is async-signal-safe. They allocate memory.
  */
@@ -109,8 +110,10 @@ struct perch_export_options {
 	/** Samples are those of perch_session_add_chain(), which is faster. The export alone calls
 	 * perch_session_number_chains() of its session. */
 	unsigned add_chain : 1;
-	/** The library may compress pprof files and those for the Firefox Profiler in a thread of
-	 * its own, while it makes their next part. The file is the same. The thread starts after
+	/** The library may use threads of its own; the file is the same. One adds samples up while
+	 * the program reads the next ones: it starts after at most 1280 samples, has all signals
+	 * blocked, and ends in perch_export_write() or perch_export_free(). One compresses pprof
+	 * files and those for the Firefox Profiler while their next part is made: it starts after
 	 * at most 256 KiB, and ends before perch_export_write() returns. It has all signals
 	 * blocked, but for SIGPIPE and SIGXFSZ of its writes. */
 	unsigned threads : 1;

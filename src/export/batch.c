@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The stack and the entry of samples, many at a time: lookups of different samples do not wait for
- * each other's memory.
+ * each other's memory. If there are many samples and the program allows it, a thread adds them up,
+ * in their order, while the program reads the next ones.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/batch_thread.h"
 #include "base/chain_levels.h"
 #include "states.h"
 
@@ -15,21 +17,35 @@ _Static_assert(PERCH_MAX_CALL_CHAIN <= PERCH__MAX_LEVELS, "a chain has at most t
 
 #define SAMPLES	  256
 #define ADDRESSES (8 * SAMPLES)
+#define FEW	  4 /* batches that are added up before the thread starts */
+#define BATCHES	  8 /* that wait for the thread */
 
 struct waiting_sample {
-	uint64_t period;
+	uint64_t period, time;
 	uint32_t thread, event, state;
+	uint32_t cpu;
 	uint32_t nr; /* addresses */
 };
 
 struct export_batch {
-	bool failed; /* -ENOMEM: samples are lost, so the export is */
 	size_t nr, nr_addresses;
-	size_t nr_skipped; /* addresses of samples that are not added, which have positions, too */
+	size_t first; /* with times: the index of the first occurrence */
 	struct waiting_sample sample[SAMPLES];
 	/* of all samples, one after the other, each innermost first: numbers, or with .add_chain
 	 * their positions until they are known */
 	uint32_t chain[ADDRESSES + PERCH_MAX_CALL_CHAIN];
+};
+
+struct export_batches {
+	struct export_batch *batch; /* takes samples */
+	bool failed;		    /* -ENOMEM: samples are lost, so the export is */
+	size_t nr_skipped; /* addresses of samples that are not added, which have positions, too */
+	unsigned nr_added_up;		    /* batches, before the thread starts */
+	struct perch__batch_thread *thread; /* NULL: the caller adds up */
+	/*
+	 * The members below, and stacks, entries and occurrences of the export, belong to the
+	 * thread until perch__export_batches_end().
+	 */
 	/* the stack of the sample before, outermost first: most samples share their outer callers
 	 * with it */
 	uint32_t last_chain[PERCH_MAX_CALL_CHAIN], last_stack[PERCH_MAX_CALL_CHAIN];
@@ -97,7 +113,7 @@ static void find_level(void *context, size_t level, uint64_t chains, uint64_t sh
 	}
 	PERCH__FOR_EACH_BIT(i, chains)
 	{
-		uint32_t *stack = &export->batch->last_stack[level];
+		uint32_t *stack = &export->batches->last_stack[level];
 
 		if (!(shared >> i & 1)) {
 			const struct stack_node node = node_of(group, i, level);
@@ -109,16 +125,16 @@ static void find_level(void *context, size_t level, uint64_t chains, uint64_t sh
 }
 
 /* Returns how many outer addresses of a chain the last one has, and makes it the last one. */
-static size_t update_last(struct export_batch *batch, const uint32_t *chain, size_t nr)
+static size_t update_last(struct export_batches *batches, const uint32_t *chain, size_t nr)
 {
 	size_t shared = 0;
 
-	while (shared < nr && shared < batch->nr_last &&
-	       batch->last_chain[shared] == chain[nr - 1 - shared])
+	while (shared < nr && shared < batches->nr_last &&
+	       batches->last_chain[shared] == chain[nr - 1 - shared])
 		shared++;
 	for (size_t depth = shared; depth < nr; depth++)
-		batch->last_chain[depth] = chain[nr - 1 - depth];
-	batch->nr_last = nr;
+		batches->last_chain[depth] = chain[nr - 1 - depth];
+	batches->nr_last = nr;
 	return shared;
 }
 
@@ -192,15 +208,15 @@ static void find_stacks(struct batch_group *group, const uint32_t *chain, size_t
 		group->chain[i] = chain;
 		group->stack[i] = NO_INDEX;
 		group->part[i] = (struct perch__chain_part){
-			(uint32_t)update_last(group->export->batch, chain, length), length
+			(uint32_t)update_last(group->export->batches, chain, length), length
 		};
 		chain += length;
 	}
 	perch__walk_levels(group->part, nr, find_level, group);
 }
 
-/* first: the occurrence of the first sample. Returns 0 or -ENOMEM. */
-static int add_to_entries(const struct batch_group *group, size_t nr, size_t first)
+/* occurrence: of the first sample; NULL: the format has none. Returns 0 or -ENOMEM. */
+static int add_to_entries(const struct batch_group *group, size_t nr, struct occurrence *occurrence)
 {
 	struct perch_export *export = group->export;
 
@@ -222,26 +238,62 @@ static int add_to_entries(const struct batch_group *group, size_t nr, size_t fir
 			return -ENOMEM;
 		entry->samples++;
 		entry->period += sample->period;
-		if (export->nr_occurrences)
-			export->occurrence[first + i].entry = (uint32_t)(entry - export->entry);
+		if (occurrence)
+			occurrence[i] = (struct occurrence){
+				.time = sample->time,
+				.period = sample->period,
+				.entry = (uint32_t)(entry - export->entry),
+				.cpu = sample->cpu,
+			};
 	}
 	return 0;
 }
 
 /* ---- batches ---- */
 
-/* Makes space for all addresses of the batch, and numbers the waiting ones. */
-static int prepare_batch(struct perch_export *export)
+/* Makes space for all addresses and samples of a batch. Returns 0 or -ENOMEM. */
+static int reserve_batch(struct perch_export *export, const struct export_batch *batch)
 {
-	struct export_batch *batch = export->batch;
+	size_t nr_stacks = export->nr_stacks + batch->nr_addresses;
+
+	if (nr_stacks > PERCH__HASH_MAX ||
+	    PERCH__ARRAY_RESERVE_BY_NR(export->stack, export->nr_stacks, batch->nr_addresses) ||
+	    perch__hash_reserve(&export->stacks, nr_stacks))
+		return -ENOMEM;
+	return perch__export_has_times(export)
+		       ? PERCH__ARRAY_RESERVE_BY_NR(export->occurrence, batch->first, batch->nr)
+		       : 0;
+}
+
+/* The job of the thread. Adds up the samples of a batch, and empties it. */
+static int add_up(void *context, void *passed)
+{
+	struct perch_export *export = context;
+	struct export_batch *batch = passed;
+	const uint32_t *chain = batch->chain;
+	int rc = reserve_batch(export, batch);
+
+	for (size_t at = 0; at < batch->nr && !rc; at += PERCH__CHAINS) {
+		size_t nr = batch->nr - at < PERCH__CHAINS ? batch->nr - at : PERCH__CHAINS;
+		struct batch_group group = { .export = export, .sample = &batch->sample[at] };
+
+		find_stacks(&group, chain, nr);
+		rc = add_to_entries(&group, nr,
+				    perch__export_has_times(export)
+					    ? export->occurrence + batch->first + at
+					    : NULL);
+		for (size_t i = 0; i < nr; i++)
+			chain += group.sample[i].nr;
+	}
+	batch->nr = batch->nr_addresses = 0;
+	return rc;
+}
+
+/* Numbers the waiting addresses. Returns 0 or -ENOMEM. */
+static int number_addresses(struct perch_export *export, struct export_batch *batch)
+{
 	const uint32_t *numbers;
 
-	if (export->nr_stacks + batch->nr_addresses > PERCH__HASH_MAX ||
-	    PERCH__ARRAY_RESERVE_BY_NR(export->stack, export->nr_stacks, batch->nr_addresses) ||
-	    perch__hash_reserve(&export->stacks, export->nr_stacks + batch->nr_addresses))
-		return -ENOMEM;
-	if (!export->options.add_chain)
-		return 0;
 	if (perch_session_number_chains(export->session, &numbers, NULL))
 		return -ENOMEM;
 	for (size_t i = 0; i < batch->nr_addresses; i++)
@@ -251,9 +303,8 @@ static int prepare_batch(struct perch_export *export)
 
 /* Of addresses outside of all mappings that follow each other, a page has only the innermost one:
  * they are no callers, but what an unwinder read after it lost its way. */
-static void merge_unknown(struct perch_export *export)
+static void merge_unknown(struct perch_export *export, struct export_batch *batch)
 {
-	struct export_batch *batch = export->batch;
 	const uint32_t *from = batch->chain;
 	uint32_t *to = batch->chain;
 
@@ -272,51 +323,95 @@ static void merge_unknown(struct perch_export *export)
 		}
 		batch->sample[i].nr = (uint32_t)(to - first);
 	}
+	batch->nr_addresses = (size_t)(to - batch->chain);
 }
 
-int perch__export_batch_flush(struct perch_export *export)
+/* Adds up the batch, or passes it to the thread. Returns 0 or -ENOMEM. */
+static int pass_batch(struct perch_export *export)
 {
-	struct export_batch *batch = export->batch;
-	const uint32_t *chain = batch->chain;
-	size_t first;
+	struct export_batches *batches = export->batches;
+	void *batch = batches->batch;
+	int rc;
 
-	if (!batch->nr && !batch->nr_skipped)
-		return 0;
-	if (batch->failed)
+	if (export->options.threads && !batches->thread && batches->nr_added_up++ == FEW)
+		batches->thread = perch__batch_thread_new(
+			&(struct perch__batch_job){ .run = add_up,
+						    .context = export,
+						    .batch_size = sizeof(struct export_batch),
+						    .nr_batches = BATCHES });
+	if (!batches->thread)
+		return add_up(export, batch);
+	rc = perch__batch_thread_pass(batches->thread, &batch);
+	batches->batch = batch;
+	return rc;
+}
+
+/* Returns 0 or -ENOMEM; then it fails again. */
+static int end_batch(struct perch_export *export)
+{
+	struct export_batches *batches = export->batches;
+	struct export_batch *batch = batches->batch;
+
+	if (batches->failed)
 		return -ENOMEM;
-	batch->failed = true;
-	if (prepare_batch(export))
+	batches->failed = true;
+	if (export->options.add_chain && (batch->nr || batches->nr_skipped) &&
+	    number_addresses(export, batch))
 		return -ENOMEM;
+	batches->nr_skipped = 0;
 	if (export->format->methods->flags & EXPORT_MERGED)
-		merge_unknown(export);
-	first = export->nr_occurrences ? export->nr_occurrences - batch->nr : 0;
-	for (size_t at = 0; at < batch->nr; at += PERCH__CHAINS) {
-		size_t nr = batch->nr - at < PERCH__CHAINS ? batch->nr - at : PERCH__CHAINS;
-		struct batch_group group = { .export = export, .sample = &batch->sample[at] };
-
-		find_stacks(&group, chain, nr);
-		if (add_to_entries(&group, nr, first + at))
-			return -ENOMEM;
-		for (size_t i = 0; i < nr; i++)
-			chain += group.sample[i].nr;
-	}
-	batch->nr = batch->nr_addresses = batch->nr_skipped = 0;
-	batch->failed = false;
+		merge_unknown(export, batch);
+	batch->first = export->nr_occurrences - (perch__export_has_times(export) ? batch->nr : 0);
+	if (batch->nr && pass_batch(export))
+		return -ENOMEM;
+	batches->failed = false;
 	return 0;
 }
 
-struct export_batch *perch__export_batch_new(void)
+int perch__export_batches_end(struct perch_export *export)
 {
-	return calloc(1, sizeof(struct export_batch));
+	struct export_batches *batches = export->batches;
+	int rc = end_batch(export);
+
+	if (batches->thread && !rc)
+		rc = perch__batch_thread_wait(batches->thread);
+	perch__batch_thread_free(batches->thread);
+	batches->thread = NULL;
+	batches->nr_added_up = 0;
+	batches->failed |= rc < 0;
+	return rc;
 }
 
-static int flush_if_full(struct perch_export *export)
+struct export_batches *perch__export_batches_new(void)
 {
-	const struct export_batch *batch = export->batch;
+	struct export_batches *batches = calloc(1, sizeof(*batches));
+
+	if (!batches)
+		return NULL;
+	batches->batch = calloc(1, sizeof(*batches->batch));
+	if (batches->batch)
+		return batches;
+	free(batches);
+	return NULL;
+}
+
+bool perch__export_batches_free(struct export_batches *batches)
+{
+	bool is_forked = perch__batch_thread_is_forked(batches->thread);
+
+	perch__batch_thread_free(batches->thread);
+	free(batches->batch);
+	free(batches);
+	return is_forked;
+}
+
+static int end_if_full(struct perch_export *export)
+{
+	const struct export_batch *batch = export->batches->batch;
 
 	return batch->nr == SAMPLES || batch->nr_addresses >= ADDRESSES ||
-			       batch->nr_skipped >= ADDRESSES
-		       ? perch__export_batch_flush(export)
+			       export->batches->nr_skipped >= ADDRESSES
+		       ? end_batch(export)
 		       : 0;
 }
 
@@ -331,30 +426,36 @@ static uint32_t state_of(const struct perch_export *export, const struct perch_r
 	return perch__states_of_off_cpu(off_cpu.state);
 }
 
-int perch__export_batch_add(struct perch_export *export, const struct perch_session_sample *sample,
-			    uint32_t thread)
+int perch__export_batches_add(struct perch_export *export,
+			      const struct perch_session_sample *sample, uint32_t thread)
 {
 	size_t nr = sample->nr < PERCH_MAX_CALL_CHAIN ? sample->nr : PERCH_MAX_CALL_CHAIN;
-	struct export_batch *batch = export->batch;
+	const struct perch_sample *values = &sample->record->sample;
+	uint64_t type = sample->event->attr.sample_type;
+	struct export_batch *batch = export->batches->batch;
 
-	if (batch->failed)
+	if (export->batches->failed)
 		return -ENOMEM;
 	batch->sample[batch->nr++] = (struct waiting_sample){
-		.period = sample->record->sample.period,
+		.period = values->period,
+		.time = type & PERCH_SAMPLE_TIME ? values->time : 0,
 		.thread = thread,
 		.event = export->event[sample->record->event].leader,
 		.state = state_of(export, sample->record),
+		.cpu = type & PERCH_SAMPLE_CPU ? values->cpu : NO_INDEX,
 		.nr = (uint32_t)nr,
 	};
 	memcpy(batch->chain + batch->nr_addresses, sample->chain, nr * sizeof(*sample->chain));
 	batch->nr_addresses += nr;
-	return flush_if_full(export);
+	export->nr_occurrences += perch__export_has_times(export);
+	return end_if_full(export);
 }
 
-int perch__export_batch_skip(struct perch_export *export, const struct perch_session_sample *sample)
+int perch__export_batches_skip(struct perch_export *export,
+			       const struct perch_session_sample *sample)
 {
-	if (export->batch->failed)
+	if (export->batches->failed)
 		return -ENOMEM;
-	export->batch->nr_skipped += sample->nr;
-	return flush_if_full(export);
+	export->batches->nr_skipped += sample->nr;
+	return end_if_full(export);
 }

@@ -54,34 +54,22 @@ int perch__export_thread(struct perch_export *export, const struct perch_thread 
 
 /* ---- samples ---- */
 
-/* Keeps a single sample, whose entry is not known yet. Returns 0 or -ENOMEM. */
-static int add_occurrence(struct perch_export *export, const struct perch_session_sample *sample)
-{
-	const struct perch_sample *values = &sample->record->sample;
-	uint64_t type = sample->event->attr.sample_type;
-
-	if (PERCH__ARRAY_RESERVE_BY_NR(export->occurrence, export->nr_occurrences, 1))
-		return -ENOMEM;
-	export->occurrence[export->nr_occurrences++] = (struct occurrence){
-		.time = type & PERCH_SAMPLE_TIME ? values->time : 0,
-		.period = values->period,
-		.entry = NO_INDEX,
-		.cpu = type & PERCH_SAMPLE_CPU ? values->cpu : NO_INDEX,
-	};
-	return 0;
-}
-
 void perch__collect_clear(struct perch_export *export)
 {
+	bool is_forked = perch__export_batches_free(export->batches);
+
 	for (size_t i = 0; i < export->nr_threads; i++)
 		free(export->thread[i].comm);
 	free(export->thread);
+	perch__hash_clear(&export->threads);
+	/* what the thread may have been changing stays allocated: its pointers may be those of
+	 * memory that is free */
+	if (is_forked)
+		return;
 	free(export->stack);
 	free(export->entry);
 	free(export->occurrence);
-	free(export->batch);
 	perch__hash_clear(&export->stacks);
-	perch__hash_clear(&export->threads);
 	perch__hash_clear(&export->entries);
 }
 
@@ -112,11 +100,10 @@ static const char *cgroup_of(const struct perch_export *export,
 int perch__collect_add(struct perch_export *export, const struct perch_session_sample *sample,
 		       uint32_t *thread)
 {
-	if (perch__export_thread(export, sample->thread, cgroup_of(export, sample), thread) ||
-	    (perch__export_has_times(export) && add_occurrence(export, sample)))
+	if (perch__export_thread(export, sample->thread, cgroup_of(export, sample), thread))
 		return -ENOMEM;
 	note_time(export, sample);
-	return perch__export_batch_add(export, sample, *thread);
+	return perch__export_batches_add(export, sample, *thread);
 }
 
 /* True if user space has addresses of calls in all call chains: stacks are those of any event. */

@@ -96,8 +96,8 @@ int perch_export_new(struct perch_export **export, struct perch_session *session
 		return rc;
 	new = calloc(1, sizeof(*new));
 	if (new)
-		new->batch = perch__export_batch_new();
-	if (!new || !new->batch) {
+		new->batches = perch__export_batches_new();
+	if (!new || !new->batches) {
 		free(new);
 		return PERCH__NO_MEMORY(err, "to export");
 	}
@@ -159,8 +159,9 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 
 	if (export->options.event && !markers && !export->event[event].selected) {
 		export->stats.other++;
-		return perch__export_batch_skip(export, sample) ? PERCH__NO_MEMORY(err, "to export")
-								: 0;
+		return perch__export_batches_skip(export, sample)
+			       ? PERCH__NO_MEMORY(err, "to export")
+			       : 0;
 	}
 	rc = perch__collect_add(export, sample, &thread);
 	if (!rc && markers && sample->event->attr.type == PERCH_TYPE_TRACEPOINT)
@@ -190,9 +191,10 @@ int perch_export_write(struct perch_export *export, FILE *out, struct perch_erro
 {
 	int rc;
 
-	if (perch__export_batch_flush(export) ||
-	    (export->options.old && perch__export_batch_flush(export->options.old)))
+	if (perch__export_batches_end(export) ||
+	    (export->options.old && perch__export_batches_end(export->options.old)))
 		return PERCH__NO_MEMORY(err, "to export");
+	export->stats.stacks = export->nr_entries;
 	choose_event(export);
 	if (export->options.old)
 		choose_event(export->options.old);
@@ -206,7 +208,7 @@ int perch_export_write(struct perch_export *export, FILE *out, struct perch_erro
 void perch_export_get_stats(const struct perch_export *export, struct perch_export_stats *stats)
 {
 	*stats = export->stats;
-	stats->stacks = export->nr_entries + (export->text ? export->text->nr_entries : 0);
+	stats->stacks += export->text ? export->text->nr_entries : 0;
 }
 
 uint64_t perch_export_uncertain(const struct perch_export *export)

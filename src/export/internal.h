@@ -43,7 +43,7 @@
  *	schedule.c			when threads ran, and who woke them
  *	markers.c			what happened at a time: switches, mappings, tracepoints
  *	collect.c			threads, and single samples with their times
- *	  batch.c			  samples by stack of addresses, many at a time
+ *	  batch.c			  samples by stack of addresses, many at a time, in a thread
  *	states.c			what threads and CPUs did, in bounded memory
  *	tree.c				stacks of functions, made from those of addresses
  *	frames.c			the functions at an address
@@ -162,7 +162,7 @@ struct export_entry {
 struct occurrence {
 	uint64_t time; /* ns; 0 if the event has no times */
 	uint64_t period;
-	uint32_t entry; /* index; NO_INDEX until the batch is added up */
+	uint32_t entry; /* index */
 	uint32_t cpu;	/* NO_INDEX if the event has no CPUs */
 };
 
@@ -234,7 +234,8 @@ struct perch_export {
 	struct export_schedule *schedule; /* NULL if the format has none */
 	size_t nr_stacks, nr_threads, nr_entries, nr_occurrences;
 	struct perch__hash_table stacks, threads, entries;
-	struct export_batch *batch; /* samples that are not added up yet */
+	/* samples that are not added up yet; with times, they count in nr_occurrences */
+	struct export_batches *batches;
 };
 
 static inline bool perch__export_has_times(const struct perch_export *export)
@@ -268,17 +269,19 @@ int perch__export_thread(struct perch_export *export, const struct perch_thread 
 
 /* ---- batch.c: stacks and entries of many samples at a time ---- */
 
-struct export_batch *perch__export_batch_new(void); /* NULL: no memory; free() frees it */
+struct export_batches *perch__export_batches_new(void); /* NULL: no memory */
+/* Ends the thread. Returns true in a child of fork(2), which does not have it. */
+bool perch__export_batches_free(struct export_batches *batches);
 /* Adds a sample to the batch, which is added up if it is full. Its occurrence, if the format has
  * them, is the last one. Returns 0 or -ENOMEM. */
-int perch__export_batch_add(struct perch_export *export, const struct perch_session_sample *sample,
-			    uint32_t thread);
+int perch__export_batches_add(struct perch_export *export,
+			      const struct perch_session_sample *sample, uint32_t thread);
 /* For a sample that is not added: its addresses wait for their numbers, too. Returns 0 or -ENOMEM.
  */
-int perch__export_batch_skip(struct perch_export *export,
-			     const struct perch_session_sample *sample);
-/* Adds up all samples. Returns 0 or -ENOMEM; then it fails again. */
-int perch__export_batch_flush(struct perch_export *export);
+int perch__export_batches_skip(struct perch_export *export,
+			       const struct perch_session_sample *sample);
+/* Adds up all samples, and ends the thread. Returns 0 or -ENOMEM; then it fails again. */
+int perch__export_batches_end(struct perch_export *export);
 
 /* ---- markers.c ---- */
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Exports of the samples of a session: call chains are numbered one by one or many at a time, and
- * the file is compressed with or without a thread. The file is the same.
+ * threads add samples up and compress the file, or do not. The file is the same.
  */
 #define _GNU_SOURCE /* fopencookie, pthread_setattr_default_np */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <perch/export.h>
 
 #include "otlp_check.h"
@@ -168,12 +170,80 @@ static void numbers_many_chains_at_a_time(void **state)
 		PERCH_EXPORT_FOLDED,  PERCH_EXPORT_SPEEDSCOPE, PERCH_EXPORT_JSON,
 		PERCH_EXPORT_FIREFOX, PERCH_EXPORT_PAGE,       PERCH_EXPORT_PERFETTO,
 	};
-	const struct perch_export_options options = { .add_chain = 1 };
+	const struct perch_export_options options = { .add_chain = 1 },
+					  in_thread = { .add_chain = 1, .threads = 1 };
 
 	(void)state;
 	write_recording();
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		check_same(formats[i], &options);
+		check_same(formats[i], &in_thread);
+	}
+}
+
+/* Adds as many samples, with a thread. */
+static struct perch_export *export_of(struct perch_session *session, unsigned samples)
+{
+	const struct perch_export_options options = { .threads = 1 };
+	struct perch_session_sample sample;
+	struct perch_export *export;
+
+	assert_int_equal(perch_export_new(&export, session, PERCH_EXPORT_JSON, &options, NULL), 0);
+	while (samples-- && perch_session_next_sample(session, &sample, NULL) > 0)
+		assert_int_equal(perch_export_add(export, &sample, NULL), 0);
+	return export;
+}
+
+static void ends_without_a_file(void **state)
+{
+	struct perch_session *session;
+	struct perch_export *export;
+	int status;
+	pid_t child;
+
+	(void)state;
+	write_recording();
+	session = open_session(NULL);
+	export = export_of(session, SAMPLES - 1);
+	child = fork();
+	if (!child) {
+		perch_export_free(export);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	perch_export_free(export);
+	perch_session_close(session);
+}
+
+/* The second file has the samples of both parts. */
+static void goes_on_after_a_file(void **state)
+{
+	struct perch_session *session;
+	struct perch_session_sample sample;
+	struct perch_export_stats stats;
+	struct perch_export *export;
+	struct written written = { .main = pthread_self() };
+	char *text = NULL;
+	size_t size;
+
+	(void)state;
+	write_recording();
+	session = open_session(NULL);
+	export = export_of(session, SAMPLES / 2);
+	for (unsigned files = 1; files < 3; files++) {
+		written.text = open_memstream(&text, &size);
+		write_export(export, &written);
+		fclose(written.text);
+		free(text);
+		perch_export_get_stats(export, &stats);
+		assert_int_equal(stats.samples, files * SAMPLES / 2);
+		assert_true(stats.stacks > files * SAMPLES / 8);
+		while (perch_session_next_sample(session, &sample, NULL) > 0)
+			assert_int_equal(perch_export_add(export, &sample, NULL), 0);
+	}
+	perch_export_free(export);
+	perch_session_close(session);
 }
 
 static void compresses_in_a_thread(void **state)
@@ -322,6 +392,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_many_chains_at_a_time),
+		cmocka_unit_test(ends_without_a_file),
+		cmocka_unit_test(goes_on_after_a_file),
 		cmocka_unit_test(has_each_stack_once),
 		cmocka_unit_test(has_a_resource_for_each_container),
 		cmocka_unit_test(compresses_in_a_thread),

@@ -100,6 +100,7 @@ static const struct cli_option options[] = {
 	CLI_ROW(.letter = 'F', .name = "format", .argument = "FORMAT", .set = set_format,
 		.get_words = format_words, .not_negated = true, .help = "the format"),
 	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.table = cli_jobs_option, .at = AT(input)),
 	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(output),
 		.help = "the file to write (standard output)"),
 	CLI_ROW(.table = cli_filter_options, .at = AT(filter), .short_names = "cdC"),

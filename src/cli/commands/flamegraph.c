@@ -261,6 +261,7 @@ static void set_old(struct flamegraph_source *old, const struct flamegraph_sourc
 
 static const struct cli_option options[] = {
 	CLI_ROW(.table = cli_input_options, .at = AT(new.input)),
+	CLI_ROW(.table = cli_jobs_option, .at = AT(new.input)),
 	CLI_ROW(.table = cli_input_verbose_option, .at = AT(new.input)),
 	CLI_ROW(.letter = 'o', .name = "output", .argument = "FILE", SETS(output),
 		.help = "the file to write, - for standard output (flamegraph.html or .svg)"),
