@@ -252,6 +252,7 @@ static const struct cli_option options[] = {
 	CLI_ROW(.table = cli_filter_options, .at = AT(filter), .short_names = "Cd-"),
 	CLI_ROW(.table = cli_percentage_option, .at = AT(diff.relative)),
 	CLI_ROW(.table = cli_symbol_options, .at = AT(diff.input)),
+	CLI_ROW(.table = cli_jobs_option, .at = AT(diff.input)),
 	CLI_ROW(.letter = 'f', .name = "force", SETS(diff.input.force),
 		.help = "read files of another user, too"),
 	CLI_ROW(.letter = 'q', .name = "quiet", SETS(diff.quiet), .help = "print only rows"),

@@ -263,6 +263,7 @@ static int read_file(struct reading *reading)
 	if (status)
 		return status;
 	options.nr_columns = reading->nr_columns;
+	cli_input_set_threads(&reading->input, &options);
 	if (perch_profile_new(&reading->profile, perch_session_processes(session),
 			      perch_session_symbols(session), &options, &err) ||
 	    cli_input_set_calls(&reading->input, reading->profile, &err))

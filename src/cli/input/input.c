@@ -187,3 +187,9 @@ unsigned cli_input_threads(const struct cli_input *input)
 		most = MOST;
 	return cpus < most ? cpus : (unsigned)most;
 }
+
+void cli_input_set_threads(const struct cli_input *input, struct perch_profile_options *options)
+{
+	options->max_threads = cli_input_threads(input) - 1;
+	options->threads = options->max_threads > 0;
+}

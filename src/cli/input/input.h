@@ -62,6 +62,8 @@ void cli_input_print_notes(const struct cli_input *input);
 bool cli_input_has_counts(const struct cli_input *input);
 /* How many threads may work on the file, which is open, or on a text: 1 or more. */
 unsigned cli_input_threads(const struct cli_input *input);
+/* Lets a profile count in the threads beside the one that reads. */
+void cli_input_set_threads(const struct cli_input *input, struct perch_profile_options *options);
 
 /* ---- input_chains.c ---- */
 

@@ -255,8 +255,7 @@ int report_read_start(struct report_reading *reading, struct report *report)
 	int rc = check_event(report);
 
 	reading->report = report;
-	options.max_threads = cli_input_threads(&report->input) - 1;
-	options.threads = options.max_threads > 0;
+	cli_input_set_threads(&report->input, &options);
 	reading->shows_chains = !options.flat;
 	if (options.threads && options.inlined && !options.flat && !options.branches)
 		reading->left_starts = FIRST_SAMPLES;
