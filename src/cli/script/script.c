@@ -240,6 +240,7 @@ static int refuse_operand(const char *word)
 
 static const struct cli_option options[] = {
 	CLI_ROW(.table = cli_input_options, .at = AT(input)),
+	CLI_ROW(.table = cli_jobs_option, .at = AT(input)),
 	CLI_ROW(.table = cli_filter_options, .at = AT(filter), .short_names = "c-C"),
 	CLI_ROW(.table = cli_parent_option, .at = AT(filter)),
 	CLI_ROW(.table = cli_expression_option, .at = AT(filter)),
