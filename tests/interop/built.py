@@ -21,17 +21,17 @@ def feature(number, body):
 
 
 def event_description(events):
-    """The feature EVENT_DESC of events (name, type, config): their ids are 1, 2 and so on."""
+    """The feature EVENT_DESC of events (name, type, config, and SAMPLE_TYPE if it is another): their ids are 1, 2 and so on."""
     body = struct.pack("=II", len(events), 128)
-    for number, (name, kind, config) in enumerate(events, 1):
+    for number, (name, kind, config, *sample_type) in enumerate(events, 1):
         name = name.encode() + b"\0"
         name += bytes(-len(name) % 64)
-        body += attribute(kind, config) + struct.pack("=II", 1, len(name)) + name + struct.pack("=Q", number)
+        body += attribute(kind, config, *sample_type) + struct.pack("=II", 1, len(name)) + name + struct.pack("=Q", number)
     return feature(12, body)
 
 
-def attribute(kind, config):
-    return struct.pack("=IIQQQQQ", kind, 128, config, 1000, SAMPLE_TYPE, 0, 1 << 18) + bytes(80)
+def attribute(kind, config, sample_type=SAMPLE_TYPE):
+    return struct.pack("=IIQQQQQ", kind, 128, config, 1000, sample_type, 0, 1 << 18) + bytes(80)
 
 
 TRAILER = struct.pack("=IIQIIQ", 1, 1, 1, 0, 0, 1)  # of thread 1 at time 1, of the first event
@@ -52,17 +52,17 @@ def identified_mapping(pid, start, size, offset, name, build_id):
 
 
 def sample(chain, event=1, period=1, pid=1, tid=None, cpu=0, time=1, misc=USER, ip=None):
-    """chain: words from the innermost on, with their markers."""
+    """chain: words from the innermost on, with their markers; None: the event has none."""
     address = ip if ip is not None else next(word for word in chain if word < 2 ** 64 - 4096)
-    body = struct.pack("=QQIIQIIQQ", event, address, pid, tid or pid, time, cpu, 0, period, len(chain))
-    return record(9, misc, body + struct.pack(f"={len(chain)}Q", *chain))
+    body = struct.pack("=QQIIQIIQ", event, address, pid, tid or pid, time, cpu, 0, period)
+    return record(9, misc, body if chain is None else body + struct.pack(f"=Q{len(chain)}Q", len(chain), *chain))
 
 
 def write(path, records, events=(("cycles", 0, 0),)):
-    """events: names, types and configs."""
+    """events: as those of event_description()."""
     with open(path, "wb") as out:
         out.write(struct.pack("=QQ", 0x32454c4946524550, 16))
-        for number, (_, kind, config) in enumerate(events, 1):
-            out.write(record(64, 0, attribute(kind, config) + struct.pack("=Q", number)))
+        for number, (_, kind, config, *sample_type) in enumerate(events, 1):
+            out.write(record(64, 0, attribute(kind, config, *sample_type) + struct.pack("=Q", number)))
         out.write(event_description(events))
         out.write(b"".join(records))
