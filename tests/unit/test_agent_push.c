@@ -1,158 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Sends windows to a server that answers as a script says. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 #include <zlib.h>
-#include <cmocka.h>
 
-#include "agent/push/push.h"
-#include "agent/push/push_answer.h"
-#include "http_server.h"
-
-#define SECOND	    1000000000ull
-#define MILLISECOND 1000000ull
-
-enum { WAIT_SECONDS = 60, NR_NOTES = 64 };
-
-static const struct http_answer ok = { .code = 200 };
-
-struct fixture {
-	char directory[64], spool[80];
-	struct agent_push_target target;
-	struct agent_push_options options;
-	struct agent_push_stats stats;
-	char note[NR_NOTES][256];
-	size_t nr_notes;
-};
-
-static void on_note(void *context, const char *text)
-{
-	struct fixture *fixture = context;
-
-	if (fixture->nr_notes < NR_NOTES)
-		snprintf(fixture->note[fixture->nr_notes++], 256, "%s", text);
-	print_message("note: %s\n", text);
-}
-
-static int make_fixture(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-
-	assert_non_null(fixture);
-	strcpy(fixture->directory, "/tmp/perch-push-XXXXXX");
-	assert_non_null(mkdtemp(fixture->directory));
-	snprintf(fixture->spool, sizeof(fixture->spool), "%s/spool", fixture->directory);
-	fixture->options = (struct agent_push_options){
-		.target = &fixture->target,
-		.nr = 1,
-		.spool = fixture->spool,
-		.least_wait = MILLISECOND,
-		.most_wait = 100 * MILLISECOND,
-		.note = on_note,
-		.context = fixture,
-	};
-	*state = fixture;
-	return 0;
-}
-
-static int remove_fixture(void **state)
-{
-	struct fixture *fixture = *state;
-	char command[128];
-
-	agent_push_target_clear(&fixture->target);
-	snprintf(command, sizeof(command), "rm -rf '%s'", fixture->directory);
-	assert_int_equal(system(command), 0);
-	free(fixture);
-	return 0;
-}
-
-static void set_target(struct fixture *fixture, const char *format, unsigned port)
-{
-	char text[512];
-	struct perch_error err;
-
-	snprintf(text, sizeof(text), format, port);
-	agent_push_target_clear(&fixture->target);
-	if (agent_push_target_parse(&fixture->target, text, &err))
-		fail_msg("%s", err.message);
-}
-
-static struct agent_push *open_push(struct fixture *fixture)
-{
-	struct agent_push *push;
-	struct perch_error err;
-	int rc = agent_push_open(&push, &fixture->options, &err);
-
-	if (rc == -ENOSYS) {
-		print_message("skipped: %s\n", err.message);
-		skip();
-	}
-	if (rc)
-		fail_msg("%s", err.message);
-	return push;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-}
-
-/* Adds a window whose bytes are a text. */
-static void add(struct agent_push *push, enum agent_push_kind kind, const char *text)
-{
-	static uint64_t last;
-	struct agent_push_window window = { .bytes = text, .size = strlen(text) };
-
-	/* two may have the same time, and then no order */
-	window.begin = now_ns() > last ? now_ns() : last + 1;
-	last = window.begin;
-	agent_push_profile_id(window.profile_id);
-	assert_int_equal(agent_push_add(push, kind, &window), 0);
-}
-
-typedef bool condition_function(const struct agent_push_stats *stats);
-
-static void wait_until(struct fixture *fixture, struct agent_push *push, condition_function *is_so)
-{
-	for (int i = 0; i < WAIT_SECONDS * 100; i++) {
-		agent_push_stats(push, &fixture->stats);
-		if (is_so(&fixture->stats))
-			return;
-		usleep(10000);
-	}
-	fail_msg("it has not become so in %d seconds", WAIT_SECONDS);
-}
-
-static bool is_empty(const struct agent_push_stats *stats)
-{
-	return !stats->spool.entries && !stats->queued_bytes;
-}
-
-static uint64_t requests_of(const struct agent_push_stats *stats, int code)
-{
-	for (size_t i = 0; i < stats->target[0].nr_codes; i++)
-		if (stats->target[0].code[i].code == code)
-			return stats->target[0].code[i].requests;
-	return 0;
-}
+#include "agent_push_fixture.h"
 
 static bool has_header(const struct http_request *request, const char *line)
 {
@@ -268,26 +122,18 @@ static void drops_refused(void **state)
 		{ .code = 200 },
 	};
 	struct fixture *fixture = *state;
-	struct http_server *server = http_server_start(answers, 4);
 	const struct http_request *request;
-	struct agent_push *push;
+	struct agent_push *push = open_push_to(fixture, answers, 4, 4);
 
-	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
-	push = open_push(fixture);
-	add(push, AGENT_PUSH_OTLP, "1");
-	add(push, AGENT_PUSH_OTLP, "2");
-	add(push, AGENT_PUSH_OTLP, "3");
-	add(push, AGENT_PUSH_OTLP, "4");
-	http_server_wait(server, 4);
+	http_server_wait(fixture->server, 4);
 	wait_until(fixture, push, is_empty);
-	assert_int_equal(http_server_requests(server, &request), 4);
+	assert_int_equal(http_server_requests(fixture->server, &request), 4);
 	assert_string_equal(text_of(&request[3]), "4");
 	assert_int_equal(fixture->stats.target[0].windows, 1);
 	assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_REFUSED], 3);
 	assert_int_equal(fixture->stats.target[0].dropped_bytes[AGENT_DROP_REFUSED],
 			 request[0].size + request[1].size + request[2].size);
-	agent_push_close(push, 0);
-	http_server_stop(server);
+	end_push(fixture, push);
 	assert_int_equal(fixture->nr_notes, 3);
 	assert_non_null(strstr(fixture->note[0], "400: too old \\\"x\\\""));
 	assert_non_null(strstr(fixture->note[1], "307"));
@@ -305,28 +151,21 @@ static void never_sends_twice(void **state)
 		{ .how = HTTP_HANG },  { .code = 400 },	      { .how = HTTP_DRIP }, { .code = 200 },
 	};
 	struct fixture *fixture = *state;
-	struct http_server *server = http_server_start(answers, 8);
 	static const char *const expected[] = { "1", "", "", "", "2", "", "3", "", "4" };
 	const struct http_request *request;
 	struct agent_push *push;
 
 	fixture->options.timeout = SECOND;
-	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
-	push = open_push(fixture);
-	add(push, AGENT_PUSH_OTLP, "1");
-	add(push, AGENT_PUSH_OTLP, "2");
-	add(push, AGENT_PUSH_OTLP, "3");
-	add(push, AGENT_PUSH_OTLP, "4");
-	http_server_wait(server, 9);
+	push = open_push_to(fixture, answers, 8, 4);
+	http_server_wait(fixture->server, 9);
 	wait_until(fixture, push, is_empty);
-	assert_int_equal(http_server_requests(server, &request), 9);
+	assert_int_equal(http_server_requests(fixture->server, &request), 9);
 	for (size_t i = 0; i < 9; i++)
 		assert_string_equal(text_of(&request[i]), expected[i]);
 	assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_UNANSWERED], 3);
 	assert_int_equal(fixture->stats.target[0].windows, 1);
 	assert_int_equal(requests_of(&fixture->stats, 0), 4);
-	agent_push_close(push, 0);
-	http_server_stop(server);
+	end_push(fixture, push);
 }
 
 static bool has_failed(const struct agent_push_stats *stats)
@@ -561,22 +400,16 @@ static void bounds_answers(void **state)
 		{ .code = 200 },
 	};
 	struct fixture *fixture = *state;
-	struct http_server *server = http_server_start(answers, 4);
 	struct agent_push *push;
 
 	fixture->options.most_wait = 20 * MILLISECOND;
-	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
-	push = open_push(fixture);
-	add(push, AGENT_PUSH_OTLP, "1");
-	add(push, AGENT_PUSH_OTLP, "2");
-	add(push, AGENT_PUSH_OTLP, "3");
-	http_server_wait(server, 4);
+	push = open_push_to(fixture, answers, 4, 3);
+	http_server_wait(fixture->server, 4);
 	wait_until(fixture, push, is_empty);
 	assert_int_equal(requests_of(&fixture->stats, 200), 3);
 	assert_int_equal(requests_of(&fixture->stats, 503), 1);
 	assert_int_equal(fixture->stats.target[0].windows, 3);
-	agent_push_close(push, 0);
-	http_server_stop(server);
+	end_push(fixture, push);
 }
 
 static void reads_partial_success(void **state)
@@ -688,218 +521,6 @@ static void sends_to_several(void **state)
 	http_server_stop(server);
 }
 
-static bool has_tried(const struct agent_push_stats *stats)
-{
-	return requests_of(stats, 0) && stats->spool.entries == 2;
-}
-
-static void change(struct agent_push *push, struct fixture *fixture)
-{
-	struct perch_error err;
-
-	if (agent_push_change(push, &fixture->options, 0, &err))
-		fail_msg("%s", err.message);
-	agent_push_stats(push, &fixture->stats);
-}
-
-/* Windows and counters of a target survive other options: in memory, and from there to files. */
-static void changes_options(void **state)
-{
-	struct fixture *fixture = *state;
-	unsigned port = http_free_port();
-	struct agent_push_target targets[2] = { 0 };
-	struct http_server *server;
-	struct agent_push *push;
-	struct perch_error err;
-	uint64_t failed;
-	char url[64];
-
-	set_target(fixture, "pyroscope+http://127.0.0.1:%u", port);
-	fixture->options.spool = NULL;
-	push = open_push(fixture);
-	add(push, AGENT_PUSH_PYROSCOPE, "1");
-	add(push, AGENT_PUSH_PYROSCOPE, "2");
-	wait_until(fixture, push, has_tried);
-	snprintf(url, sizeof(url), "pyroscope+http://127.0.0.1:%u,header=A: b", port);
-	assert_int_equal(agent_push_target_parse(&targets[1], url, &err), 0);
-	snprintf(url, sizeof(url), "otlp+http://127.0.0.1:%u/x", port);
-	assert_int_equal(agent_push_target_parse(&targets[0], url, &err), 0);
-	fixture->options.target = targets;
-	fixture->options.nr = 2;
-	failed = requests_of(&fixture->stats, 0);
-	change(push, fixture);
-	assert_int_equal(fixture->stats.nr_targets, 2);
-	assert_int_equal(fixture->stats.spool.entries, 2);
-	assert_string_equal(fixture->stats.target[0].name, targets[0].name);
-	assert_true(fixture->stats.target[1].code[0].requests >= failed);
-	/* a directory that cannot be used: all goes on */
-	fixture->options.spool = "/dev/null/x";
-	assert_true(agent_push_change(push, &fixture->options, 0, &err) < 0);
-	fixture->options.spool = fixture->spool;
-	fixture->options.target = &targets[1];
-	fixture->options.nr = 1;
-	change(push, fixture);
-	assert_int_equal(fixture->stats.nr_targets, 1);
-	assert_int_equal(fixture->stats.spool.entries, 2);
-	assert_true(requests_of(&fixture->stats, 0) >= failed);
-	agent_push_target_clear(&targets[0]);
-	agent_push_target_clear(&targets[1]);
-	server = http_server_start_at(port, &ok, 1);
-	wait_until(fixture, push, is_empty);
-	assert_int_equal(fixture->stats.target[0].windows, 2);
-	assert_int_equal(fixture->stats.dropped_other, 0);
-	agent_push_close(push, 0);
-	http_server_stop(server);
-}
-
-/* The same options interrupt no request; others drop the window that the server may have. */
-static void changes_between_requests(void **state)
-{
-	static const struct http_answer answers[] = { { .how = HTTP_HANG }, { .code = 200 } };
-	struct fixture *fixture = *state;
-	struct http_server *server = http_server_start(answers, 2);
-	const struct http_request *request;
-	struct agent_push *push;
-
-	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
-	push = open_push(fixture);
-	add(push, AGENT_PUSH_OTLP, "1");
-	http_server_wait(server, 1);
-	change(push, fixture);
-	assert_int_equal(fixture->stats.spool.entries, 1);
-	assert_int_equal(http_server_requests(server, &request), 1);
-	fixture->options.spool_age = 60 * SECOND;
-	change(push, fixture);
-	assert_int_equal(fixture->stats.spool.entries, 0);
-	assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_UNANSWERED], 1);
-	add(push, AGENT_PUSH_OTLP, "2");
-	wait_until(fixture, push, is_empty);
-	assert_int_equal(fixture->stats.target[0].windows, 1);
-	agent_push_close(push, 0);
-	http_server_stop(server);
-}
-
-/* An answer whose code has come counts, also if it is interrupted before its end: what the server
- * has not taken is sent again. */
-static void changes_in_answer(void **state)
-{
-	static const struct http_answer answers[][2] = {
-		{ { .code = 503, .how = HTTP_HANG_IN_BODY }, { .code = 200 } },
-		{ { .code = 200, .how = HTTP_HANG_IN_BODY }, { .code = 200 } },
-	};
-	struct fixture *fixture = *state;
-
-	for (size_t i = 0; i < 2; i++) {
-		struct http_server *server = http_server_start(answers[i], 2);
-		const struct http_request *request;
-		struct agent_push *push;
-
-		set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
-		push = open_push(fixture);
-		add(push, AGENT_PUSH_OTLP, "1");
-		http_server_wait(server, 1);
-		fixture->options.spool_age = (60 + i) * SECOND;
-		/* time for the head of the answer */
-		assert_int_equal(agent_push_change(push, &fixture->options, 3 * SECOND, NULL), 0);
-		agent_push_stats(push, &fixture->stats);
-		assert_int_equal(requests_of(&fixture->stats, answers[i][0].code), 1);
-		assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_UNANSWERED], 0);
-		wait_until(fixture, push, is_empty);
-		assert_int_equal(http_server_requests(server, &request), i ? 1 : 2);
-		assert_int_equal(fixture->stats.target[0].windows, 1);
-		agent_push_close(push, 0);
-		http_server_stop(server);
-	}
-}
-
-/* At the end, too: the next agent sends what the server has not taken, and drops nothing. */
-static void ends_in_answer(void **state)
-{
-	static const struct http_answer answers[] = { { .code = 503, .how = HTTP_HANG_IN_BODY },
-						      { .code = 200 } };
-	struct fixture *fixture = *state;
-	struct http_server *server = http_server_start(answers, 2);
-	struct agent_push *push;
-
-	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
-	push = open_push(fixture);
-	add(push, AGENT_PUSH_OTLP, "1");
-	http_server_wait(server, 1);
-	agent_push_close(push, 3 * SECOND);
-	push = open_push(fixture);
-	wait_until(fixture, push, is_empty);
-	assert_int_equal(fixture->stats.target[0].windows, 1);
-	assert_int_equal(fixture->stats.target[0].dropped[AGENT_DROP_UNANSWERED], 0);
-	agent_push_close(push, 0);
-	http_server_stop(server);
-}
-
-/* Another name of the directory is not another one, whose lock this agent has. */
-static void changes_spelling(void **state)
-{
-	struct fixture *fixture = *state;
-	struct agent_push *push;
-	char other[96];
-
-	set_target(fixture, "http://127.0.0.1:%u", http_free_port());
-	push = open_push(fixture);
-	add(push, AGENT_PUSH_OTLP, "1");
-	snprintf(other, sizeof(other), "%s/../spool//.", fixture->spool);
-	fixture->options.spool = other;
-	change(push, fixture);
-	fixture->options.spool_age = 60 * SECOND;
-	change(push, fixture);
-	assert_int_equal(fixture->stats.spool.entries, 1);
-	agent_push_close(push, 0);
-}
-
-/* ---- without a thread ---- */
-
-static bool fails_threads;
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
-			  void *context);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
-			  void *context);
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
-			  void *context)
-{
-	return fails_threads ? EAGAIN : __real_pthread_create(thread, attr, run, context);
-}
-
-/* The next window starts the thread that a change could not, and what came before is sent. */
-static void starts_thread_later(void **state)
-{
-	struct fixture *fixture = *state;
-	struct http_server *server = http_server_start(&ok, 1);
-	struct agent_push *push;
-	struct perch_error err;
-
-	set_target(fixture, "http://127.0.0.1:%u", http_server_port(server));
-	push = open_push(fixture);
-	fails_threads = true;
-	fixture->options.spool_age = 60 * SECOND;
-	assert_int_equal(agent_push_change(push, &fixture->options, 0, &err), -EAGAIN);
-	add(push, AGENT_PUSH_OTLP, "1");
-	fails_threads = false;
-	add(push, AGENT_PUSH_OTLP, "2");
-	wait_until(fixture, push, is_empty);
-	assert_int_equal(fixture->stats.target[0].windows, 2);
-	/* without another one, they are in the spool at the end */
-	fails_threads = true;
-	fixture->options.spool_age = 61 * SECOND;
-	assert_int_equal(agent_push_change(push, &fixture->options, 0, &err), -EAGAIN);
-	add(push, AGENT_PUSH_OTLP, "3");
-	agent_push_close(push, 0);
-	fails_threads = false;
-	push = open_push(fixture);
-	wait_until(fixture, push, is_empty);
-	assert_int_equal(fixture->stats.target[0].windows, 1);
-	agent_push_close(push, 0);
-	http_server_stop(server);
-}
-
 static void limits_queue(void **state)
 {
 	struct fixture *fixture = *state;
@@ -927,221 +548,21 @@ static void limits_queue(void **state)
 	free(bytes);
 }
 
-/* ---- parts ---- */
-
-/* Counters of two targets are never the same series. */
-static void numbers_targets(void **state)
-{
-	static const struct {
-		const char *text, *name;
-	} cases[] = {
-		{ "http://a/x?key=1", "http://a/x" },	      { "http://a/xy", "http://a/xy" },
-		{ "http://a/x?key=2", "http://a/x (2)" },     { "http://b/x", "http://b/x" },
-		{ "pyroscope+http://a/x", "http://a/x (3)" },
-	};
-	struct agent_push_target target[sizeof(cases) / sizeof(*cases)];
-	struct perch_error err;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(agent_push_target_parse(&target[i], cases[i].text, &err), 0);
-		assert_int_equal(agent_push_target_number(target, i + 1, &err), 0);
-		assert_string_equal(target[i].name, cases[i].name);
-	}
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		agent_push_target_clear(&target[i]);
-}
-
-static void parses_targets(void **state)
-{
-	static const struct {
-		const char *text, *url, *name;
-		enum agent_push_kind kind;
-	} cases[] = {
-		{ "http://a", "http://a/v1development/profiles", "http://a/v1development/profiles",
-		  AGENT_PUSH_OTLP },
-		{ "otlp+https://a:4318/", "https://a:4318/v1development/profiles",
-		  "https://a:4318/v1development/profiles", AGENT_PUSH_OTLP },
-		{ "https://a/x?key=secret", "https://a/x?key=secret", "https://a/x",
-		  AGENT_PUSH_OTLP },
-		{ "pyroscope+http://[::1]:4040", "http://[::1]:4040/push.v1.PusherService/Push",
-		  "http://[::1]:4040/push.v1.PusherService/Push", AGENT_PUSH_PYROSCOPE },
-	};
-	static const char *const wrong[] = {
-		"",
-		"a",
-		"ftp://a",
-		"http://",
-		"http:///x",
-		"http://user:word@a",
-		"http://a b",
-		"http://a\n",
-		"http://a#x",
-		"http://a,",
-		"http://a,x",
-		"http://a,x=y",
-		"http://a,token-file=",
-		"http://a,token-file=x,basic-file=y",
-		"http://a,header=x",
-		"http://a,header=: x",
-		"http://a,header=A b: x",
-		"http://a,header=A: \r\nB: c",
-		"http://a,header=authorization: x",
-		"http://a,header=Content-length: 0",
-		"grpc+http://a",
-	};
-	struct agent_push_target target;
-	struct perch_error err;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(agent_push_target_parse(&target, cases[i].text, &err), 0);
-		assert_int_equal(target.kind, cases[i].kind);
-		assert_string_equal(target.url, cases[i].url);
-		assert_string_equal(target.name, cases[i].name);
-		agent_push_target_clear(&target);
-	}
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		print_message("case %zu\n", i);
-		err.message[0] = 0;
-		assert_int_equal(agent_push_target_parse(&target, wrong[i], &err), -EINVAL);
-		assert_true(err.message[0]);
-		assert_null(target.url);
-	}
-	assert_int_equal(agent_push_target_parse(&target,
-						 "https://a,ca-file=c,cert-file=d,key-file=e,"
-						 "basic-file=b,header=A: b,header=C: d",
-						 &err),
-			 0);
-	assert_string_equal(target.ca_file, "c");
-	assert_string_equal(target.cert_file, "d");
-	assert_string_equal(target.key_file, "e");
-	assert_string_equal(target.basic_file, "b");
-	assert_int_equal(target.nr_headers, 2);
-	assert_string_equal(target.header[1], "C: d");
-	agent_push_target_clear(&target);
-}
-
-static void parses_retry_after(void **state)
-{
-	/* 784111777 is the time of RFC 9110's example */
-	static const struct {
-		const char *text;
-		int64_t seconds;
-	} cases[] = {
-		{ "0", 0 },
-		{ "120", 120 },
-		{ "99999999999999999999999", 1000000000 },
-		{ "Sun, 06 Nov 1994 08:49:37 GMT", 777 },
-		{ "Sunday, 06-Nov-94 08:49:37 GMT", 777 },
-		{ "Sun Nov  6 08:49:37 1994", 777 },
-		{ "Sun, 06 Nov 1994 08:36:40 GMT", 0 },
-		{ "Sun, 06 Nov 1990 08:36:40 GMT", 0 },
-		{ "Sun, 06 Nov 9999 08:36:40 GMT", 1000000000 },
-		{ "", -1 },
-		{ "-1", -1 },
-		{ "1.5", -1 },
-		{ "1 ", -1 },
-		{ "Sun", -1 },
-		{ "Sun,", -1 },
-		{ "Sun, 06 Nov 1994 08:49:37", -1 },
-		{ "Sun, 06 Nov 1994 08:49:37 GMT ", -1 },
-		{ "Sun, 06 Non 1994 08:49:37 GMT", -1 },
-		{ "Sun, 06 Nov 1994 24:49:37 GMT", -1 },
-		{ "Sun, 00 Nov 1994 08:49:37 GMT", -1 },
-		{ "soon", -1 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		print_message("case %zu\n", i);
-		assert_int_equal(agent_push_retry_after(cases[i].text, 784111777 - 777),
-				 cases[i].seconds);
-	}
-}
-
-/* All of the range is used, and its middle is the time. */
-static void jitters(void **state)
-{
-	uint64_t least = UINT64_MAX, most = 0;
-	double sum = 0;
-
-	(void)state;
-	for (int i = 0; i < 10000; i++) {
-		uint64_t ns = agent_push_jitter(15 * SECOND);
-
-		least = ns < least ? ns : least;
-		most = ns > most ? ns : most;
-		sum += (double)ns;
-	}
-	assert_in_range(least, 12 * SECOND, 12 * SECOND + SECOND / 10);
-	assert_in_range(most, 18 * SECOND - SECOND / 10, 18 * SECOND);
-	assert_in_range((uint64_t)(sum / 10000), 149 * SECOND / 10, 151 * SECOND / 10);
-	assert_int_equal(agent_push_jitter(0), 0);
-	for (int i = 0; i < 1000; i++)
-		assert_in_range(agent_push_first(15 * SECOND), 3 * SECOND, 18 * SECOND);
-}
-
-/* The bytes of a request, written by hand from Pyroscope's push.proto. */
-static void makes_pyroscope_request(void **state)
-{
-	/* the last label of a name counts, as a server sees it; the kind of the profile stays */
-	static const struct agent_pyroscope_label labels[] = { { "service.name", "unknown" },
-							       { "service-name", "shops" },
-							       { "--name--", "other" },
-							       { "service_name", "shop" } };
-	const struct agent_pyroscope_series series = {
-		.label = labels,
-		.nr_labels = sizeof(labels) / sizeof(labels[0]),
-		.pprof = "pprof",
-		.size = 5,
-	};
-	static const char expected[] = "\x0a\x5e"
-				       "\x0a\x17\x0a\x08__name__\x12\x0bprocess_cpu"
-				       "\x0a\x14\x0a\x0cservice_name\x12\x04shop"
-				       "\x12\x2d\x0a\x05pprof"
-				       "\x12\x24"
-				       "00010203-0405-4607-8809-0a0b0c0d0e0f";
-	uint8_t id[AGENT_PROFILE_ID];
-	size_t size;
-	void *bytes;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(id); i++)
-		id[i] = (uint8_t)i;
-	assert_int_equal(agent_pyroscope_request(&series, 1, id, &bytes, &size), 0);
-	assert_int_equal(size, sizeof(expected) - 1);
-	assert_memory_equal(bytes, expected, size);
-	free(bytes);
-}
-
 int main(int argc, char **argv)
 {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_fixture, remove_fixture)
 	static const struct CMUnitTest tests[] = {
-		TEST(sends_window),
-		TEST(retries),
-		TEST(drops_refused),
-		TEST(never_sends_twice),
-		TEST(replays),
-		TEST(outlasts_outage),
-		TEST(survives_kill),
-		TEST(bounds_answers),
-		TEST(reads_partial_success),
-		TEST(authorizes),
-		TEST(sends_to_several),
-		TEST(changes_options),
-		TEST(changes_between_requests),
-		TEST(changes_in_answer),
-		TEST(ends_in_answer),
-		TEST(changes_spelling),
-		TEST(starts_thread_later),
-		TEST(limits_queue),
-		cmocka_unit_test(parses_targets),
-		cmocka_unit_test(numbers_targets),
-		cmocka_unit_test(parses_retry_after),
-		cmocka_unit_test(jitters),
-		cmocka_unit_test(makes_pyroscope_request),
+		PUSH_TEST(sends_window),
+		PUSH_TEST(retries),
+		PUSH_TEST(drops_refused),
+		PUSH_TEST(never_sends_twice),
+		PUSH_TEST(replays),
+		PUSH_TEST(outlasts_outage),
+		PUSH_TEST(survives_kill),
+		PUSH_TEST(bounds_answers),
+		PUSH_TEST(reads_partial_success),
+		PUSH_TEST(authorizes),
+		PUSH_TEST(sends_to_several),
+		PUSH_TEST(limits_queue),
 	};
 
 	if (argc == 4)
