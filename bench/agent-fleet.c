@@ -3,14 +3,11 @@
  * What 10,000 agents send, by a simulation: the bytes of one window of a node, which the encoder of
  * perch makes of synthetic call chains, what engines refuse of it by default, and when requests
  * come; and what an agent keeps for some minutes. Then a node with 256 CPUs and 5,000 containers.
- *
- * The model: half of the CPUs are busy. Services have call chains of 12 to 43 frames in a tree that
- * branches towards the leaves; the chain at rank n has 1/n of the samples, and so has the service.
+ * Half of the CPUs are busy; agent_load.h has the model.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,36 +15,14 @@
 
 #include "agent/push/push.h"
 #include "agent/window/window.h"
+#include "agent_load.h"
 #include "bench.h"
 
 enum {
-	HZ = 19,
-	WINDOW_SECONDS = 15,
 	NODES = 10000,
-	STACKS = 400,	 /* of a service */
-	FUNCTIONS = 600, /* that its call chains have */
 	NAME = 64,
-	DEPTH_MAX = 44,
-	HISTORY_SECONDS = 300,
 	MINUTES = 10,
-	PROGRAMS = 20, /* that services run */
 };
-
-static uint64_t state = 88172645463325252u;
-
-static uint32_t random_below(uint32_t limit)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)((state >> 32) * limit >> 32);
-}
-
-/* Rank 1 is twice as likely as rank 2, and so on, up to the limit; about. */
-static uint32_t random_rank(uint32_t limit)
-{
-	return (uint32_t)pow((double)limit, random_below(1u << 24) / (double)(1u << 24)) - 1;
-}
 
 static void must(int rc)
 {
@@ -97,24 +72,6 @@ static uint32_t location_of(struct node *node, uint32_t service, uint32_t functi
 	if (!*number)
 		add_location(node, service, function, number);
 	return *number;
-}
-
-/*
- * The functions of chain `rank` of a service, outermost first: from its number the frames follow,
- * so that it is the same each time. Returns their number.
- */
-static uint32_t chain_of(uint32_t service, uint32_t rank, uint32_t function[DEPTH_MAX])
-{
-	uint32_t depth = 12 + (rank * 7 + service) % 32, at = service;
-
-	for (uint32_t i = 0; i < depth; i++) {
-		/* near the root there is one way, at the leaves there are many */
-		uint32_t bits = i < depth / 2 ? 0 : (i - depth / 2) / 2;
-
-		at = at * 1664525u + 1013904223u + rank % (1u << (bits < 10 ? bits : 10));
-		function[i] = (at >> 8) % FUNCTIONS;
-	}
-	return depth;
 }
 
 static uint32_t stack_of(struct node *node, uint32_t service, uint32_t rank)
