@@ -244,13 +244,27 @@ PERCH_API int perch_processes_apply_synthesized(void *processes, const void *rec
  * intervals, it keeps memory proportional to the threads that run. Samples that the kernel takes
  * while a thread ends may follow its EXIT record, so threads stay until the second call.
  *
- * Names of threads and DSOs stay. Needs no err: it fails only without memory.
+ * Names of threads stay, and DSOs until perch_processes_discard_dsos(). Needs no err: it fails only
+ * without memory.
  *
  * @param processes  the processes; threads that perch_processes_thread() returned are no longer
  *                   valid
  * @return the number of threads that were freed, or -ENOMEM; then all stay
  */
 PERCH_API int64_t perch_processes_discard_ended(struct perch_processes *processes);
+
+/**
+ * Frees the DSOs that nothing maps any more, so that a program which follows a running system for
+ * days does not keep each file that ever ran. The indexes of the others change: what is stored by
+ * index, as perch_symbols does, must be freed before. Needs no err: it cannot fail.
+ *
+ * @param processes  the processes
+ * @param used       by index, for all of perch_processes_dsos(): true for DSOs that the caller
+ *                   still uses. The function sets it for mapped ones, and for the kind
+ *                   PERCH_DSO_JIT.
+ * @return the number of DSOs that were freed
+ */
+PERCH_API size_t perch_processes_discard_dsos(struct perch_processes *processes, bool *used);
 
 /**
  * Returns a thread. Adds it if it is new.

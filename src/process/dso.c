@@ -179,6 +179,70 @@ static struct perch_dso *add_dso(struct perch_processes *processes, struct perch
 	return complete_dso(processes, dso, key);
 }
 
+/* Changes the index of a DSO. PERCH__HASH_NONE: no lookup finds it any more. */
+static void set_index(struct perch_processes *processes, struct perch_dso *dso, uint32_t index)
+{
+	const struct perch_mmap_record mmap = { .major = dso->device_major,
+						.minor = dso->device_minor,
+						.inode = dso->inode };
+	const struct dso_key key = { dso->path, strlen(dso->path), dso->build_id,
+				     dso->build_id_size, &mmap };
+	const struct {
+		struct perch__hash_table *table;
+		uint64_t hash;
+	} found[] = {
+		{ &processes->by_path, hash_path(processes, &key) },
+		{ &processes->by_build_id, hash_build_id(processes, &key) },
+		{ &processes->by_file, hash_file(processes, &key) },
+	};
+
+	for (size_t i = 0; i < PERCH__NR(found); i++)
+		if (index == PERCH__HASH_NONE)
+			perch__hash_remove(found[i].table, found[i].hash, dso->index);
+		else
+			perch__hash_move(found[i].table, found[i].hash, dso->index, index);
+	dso->index = index;
+}
+
+/* If the first DSO of a path was freed, the next one is the first. */
+static void set_first_of_path(struct perch_processes *processes, const struct perch_dso *dso)
+{
+	const struct dso_key key = { .path = dso->path, .length = strlen(dso->path) };
+
+	/* it cannot fail: the table had one more entry */
+	if (dso->shared_path && !find_by_path(processes, &key))
+		perch__hash_add(&processes->by_path, hash_path(processes, &key), dso->index);
+}
+
+void perch__dso_free(struct perch_dso *dso)
+{
+	free((char *)dso->path);
+	free(dso);
+}
+
+size_t perch__dsos_free_unused(struct perch_processes *processes, const bool *used)
+{
+	size_t old = processes->nr_dsos;
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < old; i++) {
+		struct perch_dso *dso = processes->dso[i];
+
+		if (used[i]) {
+			if (nr < i)
+				set_index(processes, dso, nr);
+			processes->dso[nr++] = dso;
+		} else {
+			set_index(processes, dso, PERCH__HASH_NONE);
+			perch__dso_free(dso);
+		}
+	}
+	processes->nr_dsos = nr;
+	for (size_t i = 0; i < nr; i++)
+		set_first_of_path(processes, processes->dso[i]);
+	return old - nr;
+}
+
 /* The build id of the header is that of the path: it may not be that of a second file. */
 static struct perch_dso *find_with_header(struct perch_processes *processes,
 					  struct perch_dso *first, const struct dso_key *key,

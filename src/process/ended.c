@@ -93,3 +93,43 @@ int64_t perch_processes_discard_ended(struct perch_processes *processes)
 		processes->thread[i]->ended += processes->thread[i]->ended > 0;
 	return (int64_t)freed;
 }
+
+/* ---- DSOs ---- */
+
+static void mark_maps(const struct map_node *node, bool *used)
+{
+	if (!node)
+		return;
+	/* where code of a JIT compiler was removed, there is none */
+	if (node->map.dso)
+		used[node->map.dso->index] = true;
+	if (node->map.text)
+		used[node->map.text->index] = true;
+	mark_maps(node->left, used);
+	mark_maps(node->right, used);
+}
+
+static void mark_space(const struct space *space, bool *used)
+{
+	for (; space; space = space->before) {
+		mark_maps(space->root, used);
+		mark_maps(space->code, used);
+	}
+}
+
+size_t perch_processes_discard_dsos(struct perch_processes *processes, bool *used)
+{
+	mark_space(processes->kernel, used);
+	for (size_t i = 0; i < processes->nr_processes; i++) {
+		const struct process *process = processes->process[i];
+
+		mark_space(process->space, used);
+		if (process->generated)
+			used[process->generated->index] = true;
+	}
+	used[processes->unmapped.unknown->index] = true;
+	used[processes->unmapped.kernel_dso->index] = true;
+	for (size_t i = 0; i < processes->nr_dsos; i++)
+		used[i] |= processes->dso[i]->jitdump != NULL;
+	return perch__dsos_free_unused(processes, used);
+}

@@ -10,7 +10,7 @@
  * jitdump, so it is never that of another function at the same address. A file calls only files
  * below its own:
  *
- *	ended.c			frees threads and processes that have ended
+ *	ended.c			frees threads and processes that have ended, and their DSOs
  *	running.c		processes that already run
  *	processes.c		applies records, resolves addresses
  *	  copied_text.c		  text that a program copied to large pages
@@ -364,6 +364,10 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 /* Adds a DSO that no lookup by path finds. Returns NULL if out of memory. */
 struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *path, size_t length,
 				 enum perch_dso_kind kind);
+void perch__dso_free(struct perch_dso *dso);
+/* Frees the DSOs that are not used, by index, and gives the others the lowest indexes. Returns how
+ * many were freed. */
+size_t perch__dsos_free_unused(struct perch_processes *processes, const bool *used);
 /* Finds the DSO by path and build id, or adds it. Returns NULL if out of memory. */
 struct perch_dso *perch__dso_named(struct perch_processes *processes, const char *path,
 				   size_t length, enum perch_dso_kind kind, const uint8_t *build_id,

@@ -42,10 +42,8 @@ void perch_processes_free(struct perch_processes *processes)
 		free(processes->thread[i]);
 	for (size_t i = 0; i < processes->nr_comms; i++)
 		free(processes->comm[i]);
-	for (size_t i = 0; i < processes->nr_dsos; i++) {
-		free((char *)processes->dso[i]->path);
-		free(processes->dso[i]);
-	}
+	for (size_t i = 0; i < processes->nr_dsos; i++)
+		perch__dso_free(processes->dso[i]);
 	for (size_t i = 0; i < processes->nr_header_build_ids; i++)
 		free(processes->header_build_id[i]);
 	perch__space_put(processes->kernel);

@@ -109,7 +109,7 @@ static void exec_replaces_maps_when_the_program_runs(void **state)
 	check_user(processes, 20, 0x4000, "/bin/cc", 0);
 	check_user(processes, 20, 0x1000, NULL, 0);
 	check_user(processes, 20, 0x8000, NULL, 0);
-	/* a program that maps nothing more, many times: only the last space is kept */
+	/* a program that maps nothing more, many times: only the last space is mapped */
 	for (int i = 0; i < 3; i++) {
 		name_thread(processes, 20, 20, "cc", true);
 		map_file(processes, 20, 0x5000 + 0x1000 * i, 0x1000, 0, "/bin/static");
@@ -290,6 +290,92 @@ static void keeps_reused_threads(void **state)
 	perch_processes_free(processes);
 }
 
+static size_t nr_dsos(struct perch_processes *processes)
+{
+	const struct perch_dso *const *dsos;
+
+	return perch_processes_dsos(processes, &dsos);
+}
+
+static size_t discard_dsos(struct perch_processes *processes, const struct perch_dso *used)
+{
+	bool *marked = calloc(nr_dsos(processes), sizeof(*marked));
+	size_t freed;
+
+	assert_non_null(marked);
+	if (used)
+		marked[used->index] = true;
+	freed = perch_processes_discard_dsos(processes, marked);
+	free(marked);
+	return freed;
+}
+
+/* Maps a file that has an inode, and returns its DSO. */
+static const struct perch_dso *map_inode(struct perch_processes *processes, uint32_t pid,
+					 const char *path, uint64_t inode)
+{
+	struct perch_record record = mmap_record(PERCH_MISC_USER, pid, 0x1000, 0x1000, 0, path);
+
+	record.mmap.inode = inode;
+	apply(processes, &record);
+	return locate(processes, pid, PERCH_MISC_USER, 0x1000).dso;
+}
+
+static void end_process(struct perch_processes *processes, uint32_t pid)
+{
+	end_thread(processes, pid, pid);
+	perch_processes_discard_ended(processes);
+	perch_processes_discard_ended(processes);
+}
+
+/* Programs that are built and run for days leave no file behind; what is left is still found. */
+static void discards_files_of_ended(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	const struct perch_dso *mapped, *first, *second;
+	size_t before;
+
+	(void)state;
+	name_thread(processes, 1, 1, "parent", false);
+	mapped = map_inode(processes, 1, "/bin/parent", 7);
+	before = nr_dsos(processes);
+	for (uint32_t pid = 10; pid < 500; pid++) {
+		fork_thread(processes, 1, 1, pid, pid);
+		name_thread(processes, pid, pid, "child", true);
+		map_inode(processes, pid, pid % 2 ? "/tmp/a" : "/tmp/b", pid);
+		end_thread(processes, pid, pid);
+	}
+	assert_int_equal(nr_dsos(processes), before + 490);
+	/* they run until they are discarded */
+	assert_int_equal(discard_dsos(processes, NULL), 0);
+	perch_processes_discard_ended(processes);
+	assert_int_equal(perch_processes_discard_ended(processes), 490);
+	assert_int_equal(discard_dsos(processes, NULL), 490);
+	assert_int_equal(nr_dsos(processes), before);
+	assert_ptr_equal(locate(processes, 1, PERCH_MISC_USER, 0x1000).dso, mapped);
+	assert_ptr_equal(map_inode(processes, 2, "/bin/parent", 7), mapped);
+	/* of one path, the second file is left, and a third one is another one */
+	first = map_inode(processes, 20, "/tmp/a", 1);
+	second = map_inode(processes, 21, "/tmp/a", 2);
+	assert_ptr_not_equal(first, second);
+	end_process(processes, 20);
+	assert_int_equal(discard_dsos(processes, NULL), 1);
+	assert_ptr_equal(map_inode(processes, 22, "/tmp/a", 2), second);
+	assert_true(map_inode(processes, 23, "/tmp/a", 3)->shared_path);
+	end_process(processes, 22);
+	end_process(processes, 21);
+	/* samples have it */
+	assert_int_equal(discard_dsos(processes, second), 0);
+	assert_string_equal(second->path, "/tmp/a");
+	assert_ptr_equal(map_inode(processes, 24, "/tmp/a", 2), second);
+	end_process(processes, 24);
+	assert_int_equal(discard_dsos(processes, NULL), 1);
+	/* a record without an inode means the first file of the path */
+	map_file(processes, 25, 0x1000, 0x1000, 0, "/tmp/a");
+	assert_int_equal(locate(processes, 25, PERCH_MISC_USER, 0x1000).dso->inode, 3);
+	perch_processes_free(processes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +391,7 @@ int main(void)
 		cmocka_unit_test(survives_invalid_forks),
 		cmocka_unit_test(discards_what_has_ended),
 		cmocka_unit_test(keeps_reused_threads),
+		cmocka_unit_test(discards_files_of_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
