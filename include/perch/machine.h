@@ -475,6 +475,15 @@ struct perch_cpus {
 PERCH_API int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **cpus,
 				 struct perch_error *err);
 /**
+ * Reads the online CPUs again, for a program that runs for long: CPUs go away and come back.
+ *
+ * @param machine   the machine, not NULL
+ * @param[out] err  NULL is allowed
+ * @return 1 if they have changed: CPUs that perch_machine_cpus() returned are not valid any more; 0
+ *         if they did not; or a negative errno: the list of before stays
+ */
+PERCH_API int perch_machine_update_cpus(struct perch_machine *machine, struct perch_error *err);
+/**
  * Counts the present CPUs, online or not.
  *
  * @param machine   the machine, not NULL

@@ -165,6 +165,29 @@ int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **
 	return 0;
 }
 
+int perch_machine_update_cpus(struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_cpus before;
+	const struct perch_cpus *now;
+	int rc;
+
+	if (!machine->cpus_valid)
+		return perch_machine_cpus(machine, &now, err);
+	before = machine->cpus;
+	machine->cpus = (struct perch_cpus){ 0 };
+	machine->cpus_valid = false;
+	rc = perch_machine_cpus(machine, &now, err);
+	if (!rc && (now->nr != before.nr ||
+		    memcmp(now->cpu, before.cpu, before.nr * sizeof(*before.cpu)))) {
+		perch_cpus_clear(&before);
+		return 1;
+	}
+	perch_cpus_clear(&machine->cpus);
+	machine->cpus = before;
+	machine->cpus_valid = true;
+	return rc;
+}
+
 int perch_machine_cpus_present(struct perch_machine *machine, size_t *nr, struct perch_error *err)
 {
 	struct cached *cached = &machine->cpus_present;

@@ -418,6 +418,41 @@ static void reads_local_machine(void **state)
 	perch_machine_free(local);
 }
 
+/* CPUs go away and come back. */
+static void updates_cpus(void **state)
+{
+	static const struct tree_file file = { "/sys/devices/system/cpu/online", "0-1\n" };
+	struct perch_machine *machine;
+	const struct perch_cpus *cpus, *again;
+	char tree[PATH_MAX], path[PATH_MAX + 64];
+	struct perch_error err;
+
+	(void)state;
+	tree_make(tree, &file, 1);
+	snprintf(path, sizeof(path), "%s%s", tree, file.path);
+	assert_int_equal(perch_machine_new(&machine, tree, NULL, NULL), 0);
+	assert_int_equal(perch_machine_update_cpus(machine, &err), 0);
+	assert_int_equal(perch_machine_cpus(machine, &cpus, NULL), 0);
+	assert_int_equal(cpus->nr, 2);
+	assert_int_equal(perch_machine_update_cpus(machine, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		static const char *const lists[] = { "0\n", "0-1\n", "0,2\n" };
+
+		tree_write(path, lists[i]);
+		assert_int_equal(perch_machine_update_cpus(machine, &err), 1);
+		assert_int_equal(perch_machine_update_cpus(machine, &err), 0);
+		assert_int_equal(perch_machine_cpus(machine, &cpus, NULL), 0);
+		assert_int_equal(cpus->nr, i ? 2 : 1);
+		assert_int_equal(cpus->cpu[cpus->nr - 1], i);
+	}
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(perch_machine_update_cpus(machine, &err), -ENOENT);
+	assert_int_equal(perch_machine_cpus(machine, &again, NULL), 0);
+	assert_int_equal(again->nr, 2);
+	perch_machine_free(machine);
+	tree_remove(tree);
+}
+
 /* A chroot without sysfs: the CPUs are those of /proc/stat. */
 static void finds_cpus_without_sysfs(void **state)
 {
@@ -456,6 +491,7 @@ static void finds_cpus_without_sysfs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(updates_cpus),
 		cmocka_unit_test(finds_cpus_without_sysfs),
 		cmocka_unit_test(reads_release),
 		cmocka_unit_test(reads_sysctls),

@@ -15,12 +15,22 @@ struct tree_file {
 	const char *text;
 };
 
+/* Writes a file anew. Exits after an error. */
+static inline void tree_write(const char *path, const char *text)
+{
+	FILE *stream = fopen(path, "w");
+
+	if (!stream || fputs(text, stream) < 0 || fclose(stream)) {
+		perror(path);
+		exit(1);
+	}
+}
+
 /* Makes a temporary directory with the files. root receives its path and has PATH_MAX bytes. Exits
  * after an error. */
 static inline void tree_make(char *root, const struct tree_file *files, size_t nr)
 {
 	char path[PATH_MAX + 256];
-	FILE *stream;
 
 	snprintf(root, PATH_MAX, "%s/perch-test-XXXXXX",
 		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
@@ -35,11 +45,7 @@ static inline void tree_make(char *root, const struct tree_file *files, size_t n
 			mkdir(path, 0755);
 			*slash = '/';
 		}
-		stream = fopen(path, "w");
-		if (!stream || fputs(files[i].text, stream) < 0 || fclose(stream)) {
-			perror(path);
-			exit(1);
-		}
+		tree_write(path, files[i].text);
 	}
 }
 
