@@ -316,6 +316,19 @@ PERCH_API void perch_symbols_set_recorded_files(struct perch_symbols *symbols,
 						const struct perch_recorded_file *files, size_t nr);
 
 /**
+ * Sets a function that has files of DSOs open, for programs that record: a file may have been
+ * removed since, and its process may have ended. A file at the path of the DSO, if it is verified,
+ * is preferred; what the function returns is verified, too.
+ *
+ * @param symbols  the symbols, before anything was looked up
+ * @param find     returns a descriptor, which stays open, or -1; NULL: no function
+ * @param context  its first argument
+ */
+PERCH_API void perch_symbols_set_open_files(struct perch_symbols *symbols,
+					    int (*find)(void *context, const struct perch_dso *dso),
+					    void *context);
+
+/**
  * Says that the DSOs are those of a recording, and which kernel it is of. The kernel then has names
  * only if the recording has its address (perch_dso.text_start): it loads at another address after
  * each boot. Files of modules are searched below /lib/modules/RELEASE. A session does this.

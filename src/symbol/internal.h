@@ -413,6 +413,8 @@ struct sources {
 	size_t bpf_programs_size, btf_size;
 	const struct perch_recorded_file *recorded_file; /* functions of the recording itself */
 	size_t nr_recorded_files;
+	int (*open_file)(void *context, const struct perch_dso *dso); /* a descriptor; NULL: none */
+	void *open_context;
 };
 /* True for a recording that does not say when it was made: no file is refused for its time then. */
 static inline bool perch__is_undated(const struct sources *sources)

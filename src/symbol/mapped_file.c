@@ -203,6 +203,16 @@ static int open_of_process(struct elf_file *file, const struct sources *sources,
 	return !rc || rc == -ENOMEM ? rc : first;
 }
 
+/* The same of a file that the caller has open. */
+static int open_of_caller(struct elf_file *file, const struct sources *sources,
+			  const struct perch_dso *dso)
+{
+	int fd = sources->open_file ? sources->open_file(sources->open_context, dso) : -1;
+
+	fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return open_verified(file, fd < 0 ? -ENOENT : fd, sources, dso);
+}
+
 /*
  * The reason why the file at the path cannot be used. at_path: the errno of opening it. of_process:
  * the errno of opening the file as the process sees it.
@@ -291,6 +301,8 @@ int perch__open_mapped(struct elf_file *file, const struct sources *sources,
 	if (at_path == -ENOMEM || (!at_path && file->proof.state == PERCH_SYMBOLS_VERIFIED))
 		return at_path;
 	if (live)
+		rc = open_of_caller(&of_process, sources, dso);
+	if (rc && rc != -ENOMEM && live)
 		rc = open_of_process(&of_process, sources, dso, deleted ? NULL : dso->path);
 	if ((!rc || rc == -ENOMEM) && !at_path)
 		perch__elf_close(file);

@@ -121,6 +121,14 @@ int perch_symbols_set_recorded_release(struct perch_symbols *symbols, const char
 	return PERCH__NO_MEMORY(err, "for symbols");
 }
 
+void perch_symbols_set_open_files(struct perch_symbols *symbols,
+				  int (*find)(void *context, const struct perch_dso *dso),
+				  void *context)
+{
+	symbols->sources.open_file = find;
+	symbols->sources.open_context = context;
+}
+
 void perch_symbols_set_recorded_since(struct perch_symbols *symbols, uint64_t ns)
 {
 	symbols->sources.recorded_since = ns;
