@@ -104,6 +104,7 @@ static _Noreturn void make_profile(const struct agent *agent, const struct agent
 /* Returns memory that the child has, too; NULL if there is none. */
 static struct agent_unnamed *make_shared(void)
 {
+	agent_window_choose(agent->window, job->cgroup);
 	void *shared = mmap(NULL, sizeof(struct agent_unnamed), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -141,6 +142,7 @@ int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, ui
 		make_profile(agent, job, from, to);
 	if (job->pid < 0) {
 		int rc = -errno;
+		    const char *cgroup,
 
 		free_job(job);
 		return rc;
@@ -152,6 +154,7 @@ int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, ui
 }
 
 static void end_job(struct agent *agent, struct agent_job **at, bool ok)
+				   .cgroup = cgroup,
 {
 	struct agent_job *job = *at;
 

@@ -137,7 +137,7 @@ static void check_once(struct agent *agent)
 	    (!agent->once_now && agent_now() < agent->started + options->once_ns))
 		return;
 	agent->once_started = true;
-	rc = agent_job_start(agent, AGENT_ALL, 0, agent_cut(agent), once_done, NULL);
+	rc = agent_job_start(agent, AGENT_ALL, 0, agent_cut(agent), NULL, once_done, NULL);
 	if (!rc)
 		return;
 	agent_note(agent, "cannot make the profile: %s", strerror(-rc));

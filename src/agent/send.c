@@ -142,7 +142,7 @@ static int make_window(struct agent *agent, struct stream *stream)
 	agent_window_times(agent->window, stream->from, to, &begin, &end);
 	stream->begin = agent_wall_now() - (agent_now() > begin ? agent_now() - begin : 0);
 	agent_push_profile_id(agent->profile_id[stream->kind]);
-	rc = agent_job_start(agent, stream->kind, stream->from, to, window_done, stream);
+	rc = agent_job_start(agent, stream->kind, stream->from, to, NULL, window_done, stream);
 	if (rc) {
 		if (rc != -EAGAIN)
 			agent_note(agent, "cannot make a window: %s", strerror(-rc));

@@ -75,16 +75,18 @@ struct agent_job {
 	uint64_t started;
 	struct agent_unnamed *unnamed; /* the child writes it; NULL: out of memory */
 	/* Called once; fd is closed afterwards unless it is set to -1. ok: fd has the profile. */
+	const char *cgroup; /* of the child */
 	void (*done)(struct agent *agent, struct agent_job *job, bool ok);
 	void *context;
 };
 
-/* Starts to make a profile of some slices. Returns 0, -EAGAIN if too many are being made, or
- * another negative errno. */
+/* Starts to make a profile of some slices, of all samples or of those of a cgroup. Returns 0,
+ * -EAGAIN if too many are being made, or another negative errno. */
 int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
 		    void (*done)(struct agent *agent, struct agent_job *job, bool ok),
 		    void *context);
 /* A child has ended, or some time has passed. */
+		    const char *cgroup,
 void agent_jobs_reap(struct agent *agent);
 /* Ends all of them. */
 void agent_jobs_end(struct agent *agent);

@@ -138,6 +138,7 @@ def check_labels(program, work, group, counters):
         try:
             wait_for_samples(agent, agent.metric("perch_samples_total") + 30)
             profile = agent.profile("seconds=3")
+            own = agent.profile("past=10&cgroup=" + urllib.parse.quote("/docker-" + CONTAINER + ".scope"))
             if counters:
                 check_counters(agent, group)
         finally:
@@ -151,6 +152,7 @@ def check_labels(program, work, group, counters):
             skip("samples have their cgroup", "events of this kernel have none (before Linux 5.7)")
         else:
             check(hot and named >= 0.95 * sum(nr for nr, _ in hot), "samples of short processes have their container", str(hot[:5]))
+            check(own.total("hot") > 0 and all(CONTAINER in str(labels) for _, _, labels in own.samples), "and those alone are served", str(own.samples[:3]))
     finally:
         check(agent.end()[0] == 0, "SIGTERM ends it")
         time.sleep(0.3)

@@ -259,12 +259,43 @@ static void test_keys(void **state)
 	agent_window_free(window);
 }
 
+/* A cgroup and those below it, of which none is another one with a longer name. */
+static void chooses_cgroup(void **state)
+{
+	static const char *const cgroups[] = { "/a", "/a/b", "/ab", "/", NULL };
+	static const struct {
+		const char *cgroup;
+		size_t rows;
+	} cases[] = { { "/a", 2 }, { "/a/", 2 }, { "/a/b", 1 }, { "/ab", 1 },
+		      { "/b", 0 }, { "/", 4 },	 { NULL, 5 } };
+	struct agent_window *window = agent_window_new(1 << 20, 10);
+
+	(void)state;
+	assert_non_null(window);
+	for (size_t i = 0; i < sizeof(cgroups) / sizeof(*cgroups); i++) {
+		const struct agent_sample sample = { .labels = { .cgroup = cgroups[i] },
+						     .period = 1 };
+
+		agent_window_add(window, &sample);
+	}
+	agent_window_cut(window, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		size_t nr;
+
+		agent_window_choose(window, cases[i].cgroup);
+		free(agent_window_sum(window, 0, UINT64_MAX, &nr));
+		assert_int_equal(nr, cases[i].rows);
+	}
+	agent_window_free(window);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sums),  cmocka_unit_test(test_age),
-		cmocka_unit_test(test_limit), cmocka_unit_test(test_smallest),
-		cmocka_unit_test(test_keys),  cmocka_unit_test(test_long_paths),
+		cmocka_unit_test(test_sums),	   cmocka_unit_test(test_age),
+		cmocka_unit_test(test_limit),	   cmocka_unit_test(test_smallest),
+		cmocka_unit_test(chooses_cgroup),  cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_long_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

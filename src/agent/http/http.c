@@ -181,7 +181,7 @@ static void make_profile(struct agent *agent, struct request *request)
 	if (agent->nr_jobs + agent_send_is_due(agent) >= AGENT_MOST_JOBS)
 		return; /* again in the next round */
 	rc = agent_job_start(agent, request->answer.kind, request->answer.from, request->to,
-			     profile_is_made, request);
+			     request->answer.cgroup, profile_is_made, request);
 	if (rc < 0) {
 		give_up(agent->http, request);
 		return;

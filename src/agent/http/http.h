@@ -49,9 +49,10 @@ struct agent_answer {
 	size_t size;
 	/* of a profile */
 	enum agent_kind kind;
-	bool from_now; /* it begins when it has a place to wait */
-	uint64_t from; /* else: number of a slice */
-	uint64_t due;  /* ns */
+	bool from_now;	    /* it begins when it has a place to wait */
+	uint64_t from;	    /* else: number of a slice */
+	uint64_t due;	    /* ns */
+	const char *cgroup; /* path: only its samples; NULL: all */
 };
 
 /* Finds a parameter of the query; NULL: it is missing, or without a value. */

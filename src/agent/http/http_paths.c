@@ -75,13 +75,17 @@ static bool get_seconds(const struct agent *agent, const char *text, uint64_t *s
 	return *seconds && !*end && !errno && *seconds <= agent->options->seconds;
 }
 
-/* ?seconds=N waits for N seconds, ?past=N has the last N seconds at once. */
+/* ?seconds=N waits for N seconds, ?past=N has the last N seconds at once; &cgroup=PATH has samples
+ * of a cgroup and those below it. */
 static bool ask_profile(struct agent *agent, enum agent_kind kind, bool past, agent_query *query,
 			void *context, struct agent_answer *answer)
 {
 	const char *text = query(context, "past", false);
 	uint64_t seconds = past ? PAGE_SECONDS : DEFAULT_SECONDS;
 
+	answer->cgroup = query(context, "cgroup", false);
+	if (answer->cgroup && answer->cgroup[0] != '/')
+		return agent_http_text(answer, 400, "cgroup: expected a path that begins with /\n");
 	if (text && query(context, "seconds", false))
 		return agent_http_text(answer, 400, "past or seconds, not both\n");
 	past |= text != NULL;

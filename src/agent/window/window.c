@@ -18,6 +18,7 @@ struct agent_window {
 	uint64_t first;			/* number of slice[0] */
 	struct perch__hash_table index; /* of the rows of the open slice */
 	uint32_t truncated;		/* the stack "[truncated]"; AGENT_NONE: not made yet */
+	const char *chosen;		/* a cgroup: sums are of its samples; NULL: all */
 	struct agent_window_stats stats;
 };
 
@@ -308,6 +309,33 @@ void agent_window_times(const struct agent_window *window, uint64_t from, uint64
 	*end = window->slice[to - 1 - window->first].end;
 }
 
+void agent_window_choose(struct agent_window *window, const char *cgroup)
+{
+	window->chosen = cgroup;
+}
+
+static bool is_chosen(const struct agent_window *window, const struct agent_row *row)
+{
+	const char *cgroup = agent_items_labels(&window->items, row->labels).cgroup;
+	size_t length = strlen(window->chosen);
+
+	while (length && window->chosen[length - 1] == '/')
+		length--;
+	return cgroup && !strncmp(cgroup, window->chosen, length) &&
+	       (!cgroup[length] || cgroup[length] == '/');
+}
+
+/* Returns how many rows are left. */
+static size_t leave_chosen(const struct agent_window *window, struct agent_row *rows, size_t nr)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!window->chosen || is_chosen(window, &rows[i]))
+			rows[left++] = rows[i];
+	return left;
+}
+
 struct agent_row *agent_window_sum(const struct agent_window *window, uint64_t from, uint64_t to,
 				   size_t *nr)
 {
@@ -329,7 +357,7 @@ struct agent_row *agent_window_sum(const struct agent_window *window, uint64_t f
 			memcpy(rows + all, slice->row, slice->nr * sizeof(*rows));
 		all += slice->nr;
 	}
-	*nr = agent_rows_merge(rows, all);
+	*nr = agent_rows_merge(rows, leave_chosen(window, rows, all));
 	return rows;
 }
 

@@ -90,6 +90,9 @@ void agent_window_times(const struct agent_window *window, uint64_t from, uint64
 struct agent_row *agent_window_sum(const struct agent_window *window, uint64_t from, uint64_t to,
 				   size_t *nr);
 
+/* From now on the sums are only of samples of a cgroup and of those below it; NULL: of all. */
+void agent_window_choose(struct agent_window *window, const char *cgroup);
+
 /* The frame of a stack, and the stack of its callers (AGENT_NONE: none). */
 const struct agent_address *agent_window_frame(const struct agent_window *window, uint32_t stack,
 					       uint32_t *callers);
