@@ -21,6 +21,7 @@
 
 #include "base/no_memory.h"
 #include "memory.h"
+#include "recording/held_files.h"
 #include "state.h"
 
 #define MOST_BYTES   (64u << 20) /* of a profile */
@@ -41,15 +42,35 @@
 
 /* ---- in the child ---- */
 
-static void close_descriptors(int output)
+static void close_range_of(unsigned first, unsigned last)
 {
-	if (dup2(output, 3) < 0)
-		_exit(1);
-	if (!syscall(SYS_close_range, 4u, ~0u, 0u))
+	unsigned most = (unsigned)sysconf(_SC_OPEN_MAX);
+
+	if (first > last || !syscall(SYS_close_range, first, last, 0u))
 		return;
 	/* before Linux 5.9 */
-	for (int fd = 4, most = (int)sysconf(_SC_OPEN_MAX); fd < most; fd++)
-		close(fd);
+	for (unsigned fd = first; fd <= last && fd < most; fd++)
+		close((int)fd);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* All but the output, which becomes 3, and the files of programs. */
+static void close_descriptors(const struct agent_held_files *files, int output)
+{
+	int open_file[AGENT_MOST_HELD], next = AGENT_FIRST_HELD;
+
+	for (size_t i = 0; i < files->nr; i++)
+		open_file[i] = files->file[i].fd;
+	qsort(open_file, files->nr, sizeof(*open_file), compare_numbers);
+	if (dup2(output, AGENT_FIRST_HELD - 1) < 0)
+		_exit(1);
+	for (size_t i = 0; i < files->nr; next = open_file[i++] + 1)
+		close_range_of((unsigned)next, (unsigned)open_file[i] - 1);
+	close_range_of((unsigned)next, ~0u);
 }
 
 static void limit_memory(void)
@@ -81,8 +102,9 @@ static _Noreturn void make_profile(const struct agent *agent, const struct agent
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "perch-profile");
 	setpriority(PRIO_PROCESS, 0, 10);
-	close_descriptors(job->fd);
+	close_descriptors(agent_source_held_files(agent->source), job->fd);
 	limit_memory();
+	agent_window_choose(agent->window, job->cgroup);
 	out = fdopen(3, "w");
 	if (!out)
 		_exit(1);
@@ -104,7 +126,6 @@ static _Noreturn void make_profile(const struct agent *agent, const struct agent
 /* Returns memory that the child has, too; NULL if there is none. */
 static struct agent_unnamed *make_shared(void)
 {
-	agent_window_choose(agent->window, job->cgroup);
 	void *shared = mmap(NULL, sizeof(struct agent_unnamed), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -121,6 +142,7 @@ static void free_job(struct agent_job *job)
 }
 
 int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
+		    const char *cgroup,
 		    void (*done)(struct agent *agent, struct agent_job *job, bool ok),
 		    void *context)
 {
@@ -132,6 +154,7 @@ int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, ui
 	if (!job)
 		return -ENOMEM;
 	*job = (struct agent_job){ .kind = kind,
+				   .cgroup = cgroup,
 				   .started = agent_now(),
 				   .done = done,
 				   .context = context,
@@ -142,7 +165,6 @@ int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, ui
 		make_profile(agent, job, from, to);
 	if (job->pid < 0) {
 		int rc = -errno;
-		    const char *cgroup,
 
 		free_job(job);
 		return rc;
@@ -154,7 +176,6 @@ int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, ui
 }
 
 static void end_job(struct agent *agent, struct agent_job **at, bool ok)
-				   .cgroup = cgroup,
 {
 	struct agent_job *job = *at;
 

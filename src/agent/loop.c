@@ -43,12 +43,53 @@ static uint64_t memory_of_names(const struct agent *agent)
 	return used > other ? used - other : 0;
 }
 
+static bool has_counters(const struct agent *agent)
+{
+	return agent->options->listen && agent->options->counters;
+}
+
+/* What cannot be counted is not in the metrics. */
+static void open_counters(struct agent *agent, const struct perch_targets *targets)
+{
+	const struct agent_source_options *source = &agent->options->source;
+
+	if (!source->inherit)
+		agent->counters = agent_cpu_counters_open(targets, source->machine);
+	if (agent->counters && agent->counts_cgroups)
+		agent->cgroup_counters =
+			agent_cgroup_counters_new(agent->counters, source->machine);
+}
+
+static void close_counters(struct agent *agent)
+{
+	agent_cgroup_counters_free(agent->cgroup_counters);
+	agent_cpu_counters_close(agent->counters);
+	agent->cgroup_counters = NULL;
+	agent->counters = NULL;
+}
+
+/* A CPU that was away has new counters, and so have all: they begin at 0. */
+static void renew_counters(struct agent *agent)
+{
+	close_counters(agent);
+	if (has_counters(agent))
+		open_counters(agent, agent_source_targets(agent->source));
+	agent->chosen = 0;
+}
+
 static void renew(struct agent *agent)
 {
 	struct perch_error err = { 0 };
 
 	if (agent_source_renew(agent->source, agent_now(), &err) >= 0) {
 		agent->renewal_pause = 0;
+		agent->first_memory = memory_of_names(agent);
+		agent->has_old = true;
+		if (agent->outdated) {
+			agent_note(agent, "CPUs came or went: the recording started anew");
+			renew_counters(agent);
+		}
+		agent->outdated = false;
 		return;
 	}
 	agent->renewal_pause = agent->renewal_pause ? agent->renewal_pause * 2 : FIRST_PAUSE_NS;
@@ -59,23 +100,36 @@ static void renew(struct agent *agent)
 		   (unsigned long long)(agent->renewal_pause / 1000000000), err.message);
 }
 
-/* Names and files of programs that have ended stay until the recording starts anew. With threads as
- * targets it goes on: children that they had since then are recorded by inheritance only. */
-static void renew_if_grown(struct agent *agent)
+/* Names of threads and cgroups that have ended stay until the recording starts anew, and CPUs that
+ * were away have no events until then. With threads as targets it goes on: children that they had
+ * since then are recorded by inheritance only. */
+static void renew_if_needed(struct agent *agent)
 {
 	uint64_t oldest, end, used;
 
 	if (agent->options->source.inherit)
 		return;
+	agent->outdated |= agent_source_ended(agent->source);
+	if (agent_source_cpus_changed(agent->source)) {
+		agent->outdated = true;
+		agent->next_renewal = 0;
+	}
 	used = memory_of_names(agent);
 	agent_window_times(agent->window, 0, agent_window_oldest(agent->window) + 1, &oldest, &end);
-	if (!agent_source_free_old(agent->source, oldest)) {
-		agent->first_memory = 0; /* it is that of the recording that is left */
+	if (!agent_source_free_old(agent->source, oldest))
 		return;
+	if (agent->has_old) {
+		/* what the new one has grown by since its start counts for it */
+		uint64_t left = memory_of_names(agent), freed = used > left ? used - left : 0;
+
+		agent->has_old = false;
+		agent->first_memory -= freed < agent->first_memory ? freed : agent->first_memory;
+		used = left;
 	}
 	if (!agent->first_memory)
 		agent->first_memory = used;
-	if (used > agent->first_memory + AGENT_GROWTH && agent_now() >= agent->next_renewal)
+	if ((agent->outdated || used > agent->first_memory + AGENT_GROWTH) &&
+	    agent_now() >= agent->next_renewal)
 		renew(agent);
 }
 
@@ -99,13 +153,13 @@ static void tick(struct agent *agent)
 	agent_cut(agent);
 	if (agent_source_tidy(agent->source, &err) < 0)
 		agent->stopped = true;
-	renew_if_grown(agent);
+	renew_if_needed(agent);
 	if (agent->cgroups && agent_now() - agent->chosen > CHOICE_NS) {
 		agent->chosen = agent_now();
 		agent_cgroups_choose(agent->cgroups, agent->chosen);
 		count_cgroups(agent);
 	}
-	if (agent_source_ended(agent->source))
+	if (agent->options->source.inherit && agent_source_ended(agent->source))
 		end_or_wait(agent);
 }
 
@@ -225,12 +279,13 @@ static int wait_and_work(struct agent *agent, int signals, struct perch_error *e
 	};
 
 	while (!agent->stopped) {
-		int ms = wait_ms(agent), fds[2];
+		int ms = wait_ms(agent), fds[2] = { -1, -1 };
 
-		agent_source_fds(agent->source, fds);
 		/* targets that have ended are readable for ever */
-		polls[1].fd = agent->once_now ? -1 : fds[0];
-		polls[2].fd = agent->once_now ? -1 : fds[1];
+		if (!agent->once_now && !agent_source_ended(agent->source))
+			agent_source_fds(agent->source, fds);
+		polls[1].fd = fds[0];
+		polls[2].fd = fds[1];
 		polls[3].fd = agent_http_fd(agent, &ms);
 		if (poll(polls, 4, ms) < 0 && errno != EINTR)
 			return perch_error_set(err, errno, PERCH_ERROR_SYSTEM, "poll(2): %s",
@@ -251,8 +306,7 @@ static int wait_and_work(struct agent *agent, int signals, struct perch_error *e
 				  : 0;
 }
 
-/* What cannot be counted is not in the metrics. */
-static void open_counters(struct agent *agent)
+static void open_sums(struct agent *agent)
 {
 	const struct agent_source_options *source = &agent->options->source;
 	char mount[PATH_MAX];
@@ -260,11 +314,8 @@ static void open_counters(struct agent *agent)
 	if (perch_machine_cgroups(source->machine, mount, sizeof(mount), NULL) < 0)
 		mount[0] = '\0';
 	agent->cgroups = agent->source_options.cgroups = agent_cgroups_new(mount[0] ? mount : NULL);
-	if (!source->inherit)
-		agent->counters = agent_cpu_counters_open(source->targets, source->machine);
-	if (agent->counters && mount[0] && agent->options->cgroup_events)
-		agent->cgroup_counters =
-			agent_cgroup_counters_new(agent->counters, source->machine);
+	agent->counts_cgroups = mount[0] && agent->options->cgroup_events;
+	open_counters(agent, source->targets);
 }
 
 /* Says where it is, and what this user cannot read, so that names are missing. */
@@ -298,8 +349,8 @@ static int open_and_run(struct agent *agent, struct perch_error *err)
 	if (!rc && options->listen)
 		rc = agent_http_open(agent, err);
 	agent->source_options = options->source;
-	if (!rc && options->listen && options->counters)
-		open_counters(agent);
+	if (!rc && has_counters(agent))
+		open_sums(agent);
 	if (!rc)
 		rc = agent_source_open(&agent->source, &agent->source_options, agent->window, err);
 	agent->started = agent_now();
@@ -319,8 +370,7 @@ static int open_and_run(struct agent *agent, struct perch_error *err)
 	agent_http_close(agent);
 	agent_source_close(agent->source);
 	agent_window_free(agent->window);
-	agent_cgroup_counters_free(agent->cgroup_counters);
-	agent_cpu_counters_close(agent->counters);
+	close_counters(agent);
 	agent_cgroups_free(agent->cgroups);
 	close(signals);
 	return rc;

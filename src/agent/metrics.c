@@ -9,6 +9,7 @@
 
 #include "base/kernel/dummy_event.h"
 #include "memory.h"
+#include "recording/held_files.h"
 #include "state.h"
 
 static void put_samples(struct agent_metrics *metrics, const struct agent *agent)
@@ -46,6 +47,20 @@ static void put_source(struct agent_metrics *metrics, const struct agent *agent)
 	for (size_t i = 0; i < AGENT_NR_PARTS; i++)
 		agent_metric_value(metrics, "part", agent_parts[i].name,
 				   agent_source_lacks(agent->source, agent_parts[i].part) != NULL);
+}
+
+static void put_held(struct agent_metrics *metrics, const struct agent *agent)
+{
+	static const char *const reasons[AGENT_NR_UNHELD] = { AGENT_UNHELD_NAMES };
+	const struct agent_held_files *files = agent_source_held_files(agent->source);
+
+	agent_metric_gauge(metrics, "perch_held_files",
+			   "Files of programs with samples, open in case they are removed.");
+	agent_metric_value(metrics, NULL, NULL, (double)files->nr);
+	agent_metric_counter(metrics, "perch_unheld_files",
+			     "Files that are not open for their samples, by reason.");
+	for (size_t i = 0; i < AGENT_NR_UNHELD; i++)
+		agent_metric_value(metrics, "reason", reasons[i], (double)files->unheld[i]);
 }
 
 static void put_unnamed(struct agent_metrics *metrics, const struct agent *agent)
@@ -133,6 +148,7 @@ char *agent_metrics(const struct agent *agent, bool open_metrics, size_t *size)
 	put_reload(&metrics, agent);
 	put_samples(&metrics, agent);
 	put_source(&metrics, agent);
+	put_held(&metrics, agent);
 	put_unnamed(&metrics, agent);
 	put_window(&metrics, agent);
 	agent_send_put(agent, &metrics);

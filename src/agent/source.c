@@ -9,21 +9,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 #include <perch/encoder.h>
 
-#include "base/array.h"
 #include "base/kernel/off_cpu_event.h"
 #include "base/no_memory.h"
 #include "labels/labels.h"
 #include "live_session.h"
 #include "memory.h"
+#include "recording/held_files.h"
+#include "recording/rounds.h"
 
-#define FIRST_OF_FILES	   64		/* record types that the kernel does not write */
-#define CACHED_ROUND_BYTES (256u << 10) /* of memory between rounds */
-#define MOST_ROUND_BYTES   (8u << 20)	/* of records that wait to be sorted */
+#define NEW_DSOS 256 /* until DSOs that nobody needs are freed */
 
 const struct agent_part agent_parts[AGENT_NR_PARTS] = {
 	{ PERCH_RECORDER_CGROUPS, "cgroups", "cgroups" },
@@ -40,22 +38,18 @@ struct epoch {
 	uint64_t ended; /* ns; 0: it goes on */
 };
 
-struct waiting {
-	uint64_t time;
-	size_t offset; /* in bytes; of equal times, the first one comes first */
-};
-
 struct agent_source {
 	const struct agent_source_options *options;
 	struct agent_window *window;
+	struct perch_targets online; /* if they are CPUs */
+	const struct perch_targets *targets;
 	struct epoch now, before; /* before: its stacks may be in the window */
 	bool starting;		  /* records are those of what runs already */
-	char *bytes;		  /* of the records of a round */
-	size_t used, capacity;
-	struct waiting *waiting;
-	size_t nr_waiting, waiting_capacity;
+	struct agent_rounds rounds;
+	struct agent_held_files held;
 	uint64_t samples[AGENT_MOST_EVENTS];
 	size_t off_cpu_event;		       /* index; SIZE_MAX: it is not recorded */
+	size_t most_dsos;		       /* until DSOs that nobody needs are freed */
 	struct agent_process_cgroups *cgroups; /* NULL: events know all */
 	uint64_t sample_ns; /* CPU time of a sample of the first event; 0: it is no clock */
 	struct agent_source_stats
@@ -91,6 +85,7 @@ static void resolve(struct agent_source *source, struct perch_thread *thread, un
 
 	perch_processes_resolve(perch_session_processes(source->now.session), thread, cpumode,
 				address, &location);
+	agent_held_files_see(&source->held, location.dso);
 	*to = (struct agent_address){ .dso = location.dso,
 				      .offset = location.offset,
 				      .mode = mode_character(cpumode) };
@@ -191,89 +186,31 @@ static int take_record(struct agent_source *source, const struct perch_record *r
 
 /* ---- rounds ---- */
 
-static int take_bytes(struct agent_source *source, size_t offset, struct perch_error *err)
+static int take_bytes(void *context, const char *bytes, size_t size, struct perch_error *err)
 {
+	struct agent_source *source = context;
 	struct perch_record record;
 
 	/* types of perf.data files say nothing here */
-	if (perch_decoder_decode(source->now.decoder, source->bytes + offset, source->used - offset,
-				 &record, NULL)) {
+	if (perch_decoder_decode(source->now.decoder, bytes, size, &record, NULL)) {
 		source->stats.damaged++;
 		return 0;
 	}
 	return take_record(source, &record, err);
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct waiting *first = a, *second = b;
-
-	if (first->time != second->time)
-		return first->time < second->time ? -1 : 1;
-	return (first->offset > second->offset) - (first->offset < second->offset);
-}
-
-/* Notes where the records are that came since the last call, from an offset on. */
-static int note_records(struct agent_source *source, size_t offset, struct perch_error *err)
-{
-	struct perch_record_header header;
-	struct waiting *waiting;
-
-	for (; source->used - offset >= sizeof(header); offset += header.size) {
-		memcpy(&header, source->bytes + offset, sizeof(header));
-		if (header.size < sizeof(header) || header.size > source->used - offset)
-			break;
-		if (header.type >= FIRST_OF_FILES)
-			continue;
-		waiting = PERCH__ARRAY_APPEND(source->waiting, source->nr_waiting,
-					      source->waiting_capacity);
-		if (!waiting)
-			return PERCH__NO_MEMORY(err, "for records");
-		waiting->offset = offset;
-		if (!perch_decoder_time(source->now.decoder, source->bytes + offset, header.size,
-					&waiting->time))
-			waiting->time = 0;
-	}
-	return 0;
-}
-
 static int deliver_round(struct agent_source *source, struct perch_error *err)
 {
-	int rc = 0;
-
-	if (source->nr_waiting && !source->starting)
-		qsort(source->waiting, source->nr_waiting, sizeof(*source->waiting), by_time);
-	for (size_t i = 0; i < source->nr_waiting && rc >= 0; i++)
-		rc = take_bytes(source, source->waiting[i].offset, err);
-	source->nr_waiting = 0;
-	source->used = 0;
-	if (source->capacity > CACHED_ROUND_BYTES) {
-		free(source->bytes);
-		free(source->waiting);
-		source->bytes = NULL;
-		source->waiting = NULL;
-		source->capacity = source->waiting_capacity = 0;
-	}
-	return rc < 0 ? rc : 0;
+	return agent_rounds_deliver(&source->rounds, !source->starting, take_bytes, source, err);
 }
 
 /* A sink of the recorder: the records of a round wait for its end. */
 static int take_pieces(void *context, const struct iovec *pieces, int nr, struct perch_error *err)
 {
 	struct agent_source *source = context;
-	size_t first = source->used;
-	int rc;
+	int rc = agent_rounds_add(&source->rounds, source->now.decoder, pieces, nr, err);
 
-	for (int i = 0; i < nr; i++) {
-		if (PERCH__ARRAY_RESERVE(source->bytes, source->capacity,
-					 source->used + pieces[i].iov_len))
-			return PERCH__NO_MEMORY(err, "for records");
-		if (pieces[i].iov_len)
-			memcpy(source->bytes + source->used, pieces[i].iov_base, pieces[i].iov_len);
-		source->used += pieces[i].iov_len;
-	}
-	rc = note_records(source, first, err);
-	if (!rc && (source->starting || source->used > MOST_ROUND_BYTES))
+	if (!rc && (source->starting || agent_rounds_are_large(&source->rounds)))
 		rc = deliver_round(source, err);
 	return rc;
 }
@@ -333,7 +270,7 @@ static int open_recorder(struct agent_source *source, struct perch_error *err)
 					.clockid = CLOCK_MONOTONIC,
 					.may = PERCH_MAY_LOSE_TARGETS | PERCH_MAY_EXCLUDE_KERNEL,
 					.machine = options->machine },
-			     .ring_pages = ring_pages(options->targets->nr) },
+			     .ring_pages = ring_pages(source->targets->nr) },
 		.cycles = PERCH_RECORDER_CYCLES_REPLACED,
 		.sink = take_pieces,
 		.context = source,
@@ -342,16 +279,61 @@ static int open_recorder(struct agent_source *source, struct perch_error *err)
 		.off_cpu_threshold_ns = options->off_cpu_ns,
 	};
 
-	return perch_recorder_open(&source->now.recorder, options->events, options->targets, &to,
+	return perch_recorder_open(&source->now.recorder, options->events, source->targets, &to,
 				   err);
+}
+
+/* Adds those of the CPUs of the options that are online. */
+static int add_online(struct agent_source *source, struct perch_targets *targets)
+{
+	const struct agent_source_options *options = source->options;
+	const struct perch_cpus *online;
+	struct perch_cpus chosen = { .cpu = calloc(options->targets->nr, sizeof(int)) };
+	int rc = chosen.cpu ? perch_machine_cpus(options->machine, &online, NULL) : -ENOMEM;
+
+	for (size_t i = 0; !rc && i < options->targets->nr; i++) {
+		int cpu = options->targets->target[i].cpu;
+
+		if (perch_cpus_contains(online, cpu))
+			chosen.cpu[chosen.nr++] = cpu;
+	}
+	if (!rc)
+		rc = chosen.nr ? perch_targets_add_cpus(targets, &chosen, options->machine, NULL)
+			       : -ENODEV;
+	free(chosen.cpu);
+	return rc;
+}
+
+/* CPUs that are online now; if that cannot be found out, those of before. */
+static void choose_targets(struct agent_source *source)
+{
+	const struct agent_source_options *options = source->options;
+	struct perch_targets online = { 0 };
+	int rc;
+
+	if (!source->targets)
+		source->targets = options->targets;
+	if (options->inherit)
+		return;
+	rc = options->all_cpus ? perch_targets_add_cpus(&online, NULL, options->machine, NULL)
+			       : add_online(source, &online);
+	if (rc < 0) {
+		perch_targets_clear(&online);
+		return;
+	}
+	perch_targets_clear(&source->online);
+	source->online = online;
+	source->targets = &source->online;
 }
 
 static int open_epoch(struct agent_source *source, struct perch_error *err)
 {
 	const struct perch_session_options options = { .symbols = source->options->symbols };
 	struct epoch *epoch = &source->now;
-	int rc = open_recorder(source, err);
+	int rc;
 
+	choose_targets(source);
+	rc = open_recorder(source, err);
 	if (rc >= 0)
 		rc = make_decoder(source, err);
 	if (rc >= 0)
@@ -394,8 +376,9 @@ void agent_source_close(struct agent_source *source)
 	close_epoch(&source->now);
 	close_epoch(&source->before);
 	agent_process_cgroups_free(source->cgroups);
-	free(source->bytes);
-	free(source->waiting);
+	perch_targets_clear(&source->online);
+	agent_rounds_clear(&source->rounds);
+	agent_held_files_clear(&source->held);
 	free(source);
 }
 
@@ -447,10 +430,22 @@ int agent_source_renew(struct agent_source *source, uint64_t now, struct perch_e
 	perch_recorder_close(old.recorder);
 	perch_decoder_free(old.decoder);
 	source->before = (struct epoch){ .session = old.session, .ended = now };
+	agent_held_files_clear(&source->held);
 	return 0;
 }
 
 /* ---- what a program asks for ---- */
+
+bool agent_source_cpus_changed(struct agent_source *source)
+{
+	return !source->options->inherit &&
+	       perch_machine_update_cpus(source->options->machine, NULL) > 0;
+}
+
+const struct perch_targets *agent_source_targets(const struct agent_source *source)
+{
+	return source->targets;
+}
 
 void agent_source_fds(struct agent_source *source, int fds[2])
 {
@@ -470,12 +465,36 @@ int agent_source_read(struct agent_source *source, struct perch_error *err)
 	return size < 0 ? (int)size : deliver_round(source, err);
 }
 
+/* Frees files of programs that have ended, if the window has none of their samples. The search
+ * takes time, so it waits until there may be many. */
+static int discard_dsos(struct agent_source *source, struct perch_processes *processes)
+{
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(processes, &dsos), left;
+	bool *used;
+
+	/* while the window has stacks of two recordings, it does not know which has a DSO */
+	if (nr < source->most_dsos || source->before.session)
+		return 0;
+	used = calloc(nr, sizeof(*used));
+	if (!used)
+		return -ENOMEM;
+	agent_window_mark_dsos(source->window, used);
+	agent_held_files_close_others(&source->held, used);
+	left = nr - perch_processes_discard_dsos(processes, used);
+	agent_held_files_renumber(&source->held, used, nr);
+	free(used);
+	source->most_dsos = left + left / 4 + NEW_DSOS;
+	return 0;
+}
+
 int agent_source_tidy(struct agent_source *source, struct perch_error *err)
 {
 	struct perch_processes *processes = perch_session_processes(source->now.session);
 
-	return perch_processes_discard_ended(processes) < 0 ? PERCH__NO_MEMORY(err, "for processes")
-							    : 0;
+	return perch_processes_discard_ended(processes) < 0 || discard_dsos(source, processes)
+		       ? PERCH__NO_MEMORY(err, "for processes")
+		       : 0;
 }
 
 bool agent_source_ended(struct agent_source *source)
@@ -508,6 +527,16 @@ const struct perch_session *agent_source_session(const struct agent_source *sour
 	return old ? source->before.session : source->now.session;
 }
 
+const struct agent_held_files *agent_source_held_files(const struct agent_source *source)
+{
+	return &source->held;
+}
+
+static int find_held(void *context, const struct perch_dso *dso)
+{
+	return agent_held_files_find(context, dso);
+}
+
 int agent_source_new_symbols(const struct agent_source *source, struct perch_symbols **symbols,
 			     struct perch_error *err)
 {
@@ -517,6 +546,7 @@ int agent_source_new_symbols(const struct agent_source *source, struct perch_sym
 	options.recorded_at = INT64_MAX;
 	if (perch_symbols_new(symbols, &options, err) < 0)
 		return -ENOMEM;
+	perch_symbols_set_open_files(*symbols, find_held, (void *)&source->held);
 	if (perch_machine_release(source->options->machine, &release, NULL) < 0)
 		return 0;
 	return perch_symbols_set_recorded_release(*symbols, release.text, err);

@@ -13,6 +13,7 @@
 struct agent_source_options {
 	const char *events;		     /* see perch-events(7) */
 	const struct perch_targets *targets; /* CPUs or threads */
+	bool all_cpus;			     /* the targets are all that are online */
 	bool inherit;			     /* the targets are threads */
 	bool threads;			     /* samples have the names and ids of threads */
 	bool off_cpu;
@@ -33,6 +34,7 @@ struct agent_source_stats {
 };
 
 struct agent_source;
+struct agent_held_files; /* recording/held_files.h */
 
 /* What this user may not be able to read. */
 struct agent_part {
@@ -49,20 +51,26 @@ int agent_source_open(struct agent_source **source, const struct agent_source_op
 		      struct agent_window *window, struct perch_error *err);
 void agent_source_close(struct agent_source *source);
 
+/* True if CPUs have come or gone: their events have ended, or are missing, until the recording
+ * starts anew. */
+bool agent_source_cpus_changed(struct agent_source *source);
+/* Those of the recording. */
+const struct perch_targets *agent_source_targets(const struct agent_source *source);
 /* Descriptors that are readable when agent_source_read() should be called before its next time; -1:
  * none. */
 void agent_source_fds(struct agent_source *source, int fds[2]);
 /* Moves what the rings have into the window. Returns 0, or a negative errno. */
 int agent_source_read(struct agent_source *source, struct perch_error *err);
-/* Frees processes that have ended; to be called each second. Returns 0 or -ENOMEM. */
+/* Frees processes that have ended, and their files if the window has no samples of them; to be
+ * called each second. Returns 0 or -ENOMEM. */
 int agent_source_tidy(struct agent_source *source, struct perch_error *err);
 /* True if all targets have ended. */
 bool agent_source_ended(struct agent_source *source);
 
 /*
- * What is known of a system grows for days: names and files of programs that were built and run
- * once. So the recording starts anew when much memory is used. Stacks of the old one can be named
- * until the window has none. Returns 0, or a negative errno: the old recording goes on.
+ * What is known of a system grows for days: names of threads and cgroups that were there once. So
+ * the recording starts anew when much memory is used. Stacks of the old one can be named until the
+ * window has none. Returns 0, or a negative errno: the old recording goes on.
  */
 int agent_source_renew(struct agent_source *source, uint64_t now, struct perch_error *err);
 /* Frees the old recording if the window has none of its stacks. oldest: begin of the oldest slice,
@@ -75,7 +83,9 @@ size_t agent_source_events(const struct agent_source *source,
 /* The session that a DSO of an address in the window is of. */
 const struct perch_session *agent_source_session(const struct agent_source *source,
 						 const struct perch_dso *dso);
-/* Symbols of what runs here now. Returns 0 or -ENOMEM. */
+/* Files of programs that have samples, which may be removed since. */
+const struct agent_held_files *agent_source_held_files(const struct agent_source *source);
+/* Symbols of what runs here now, in a process that has these files open. Returns 0 or -ENOMEM. */
 int agent_source_new_symbols(const struct agent_source *source, struct perch_symbols **symbols,
 			     struct perch_error *err);
 const struct perch_error *agent_source_lacks(const struct agent_source *source,

@@ -26,8 +26,9 @@ struct agent {
 	struct agent_cpu_counters *counters;	       /* NULL: none */
 	struct agent_cgroup_counters *cgroup_counters; /* NULL: none */
 	struct agent_cgroups *cgroups;		       /* NULL: none */
-	uint64_t chosen;			       /* ns: when its rows were */
-	struct agent_job *jobs;			       /* running ones */
+	bool counts_cgroups;
+	uint64_t chosen;	/* ns: when its rows were */
+	struct agent_job *jobs; /* running ones */
 	unsigned nr_jobs;
 	uint64_t started;		   /* ns */
 	uint64_t profiles[AGENT_NR_KINDS]; /* that were made */
@@ -36,7 +37,9 @@ struct agent {
 	struct agent_unnamed unnamed;	   /* of the last one */
 	uint64_t slice;			   /* number of the open one */
 	uint64_t next_slice;		   /* ns: when the open one ends */
-	uint64_t first_memory;		   /* of this process after the start, in bytes */
+	uint64_t first_memory;		   /* after the recording started, in bytes */
+	bool has_old;			   /* the recording before it has memory, too */
+	bool outdated;			   /* the recording lacks CPUs, and is to start anew */
 	uint64_t renewal_pause;		   /* ns: after a recording could not start anew */
 	uint64_t next_renewal;		   /* ns: none before */
 	bool ended;			   /* a signal came */
@@ -72,10 +75,10 @@ struct agent_job {
 	pid_t pid;
 	int fd; /* of a file in memory, with the profile or the reason of a failure */
 	enum agent_kind kind;
+	const char *cgroup; /* of the child */
 	uint64_t started;
 	struct agent_unnamed *unnamed; /* the child writes it; NULL: out of memory */
 	/* Called once; fd is closed afterwards unless it is set to -1. ok: fd has the profile. */
-	const char *cgroup; /* of the child */
 	void (*done)(struct agent *agent, struct agent_job *job, bool ok);
 	void *context;
 };
@@ -83,10 +86,10 @@ struct agent_job {
 /* Starts to make a profile of some slices, of all samples or of those of a cgroup. Returns 0,
  * -EAGAIN if too many are being made, or another negative errno. */
 int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, uint64_t to,
+		    const char *cgroup,
 		    void (*done)(struct agent *agent, struct agent_job *job, bool ok),
 		    void *context);
 /* A child has ended, or some time has passed. */
-		    const char *cgroup,
 void agent_jobs_reap(struct agent *agent);
 /* Ends all of them. */
 void agent_jobs_end(struct agent *agent);

@@ -47,8 +47,10 @@ def check_clients(agent):
     """Consumers at the same time have the same samples, and cost no more events."""
     before = agent.events()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: agent.profile("seconds=3").total(), range(4)))
-    check(max(found) - min(found) <= 4 + 0.2 * max(found) and min(found) > 0, "four clients have the same samples", found)
+        profiles = list(pool.map(lambda _: agent.profile("seconds=5"), range(4)))
+    found = [profile.total() / profile.duration * 5e9 for profile in profiles]   # on a busy machine they may begin and end apart
+    check(max(found) - min(found) <= 2 + 0.05 * max(found) and min(found) > 0, "four clients have the same samples",
+          [str((profile.total(), profile.duration)) for profile in profiles])
     check(agent.events() == before, "and the agent has no more events", [before, agent.events()])
 
 
@@ -215,9 +217,9 @@ def check_once(target, program, work):
     done = subprocess.run(["sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", PERCH, "agent", "--once", "500ms", "-o", path, *target],
                           capture_output=True, text=True, check=False, timeout=limit(50))
     check(done.returncode == 0 and os.path.exists(path), "--once with SIGCHLD ignored", done)
-    done = subprocess.run([PERCH, "agent", "--once", "1000s", "-o", "/nonexistent/a", *target], capture_output=True, text=True, check=False,
+    done = subprocess.run([PERCH, "agent", "--once", "1000s", "-o", "/proc/nonexistent/a", *target], capture_output=True, text=True, check=False,
                           timeout=limit(120))
-    check(done.returncode == 1 and "/nonexistent/a" in done.stderr, "a file that cannot be written is said at once", done)
+    check(done.returncode == 1 and "/proc/nonexistent/a" in done.stderr, "a file that cannot be written is said at once", done)
     done = subprocess.run([PERCH, "agent", "--once", "500ms", "-o", "-", *target], capture_output=True, check=False, timeout=limit(120))
     check(done.returncode == 0 and Profile(done.stdout).duration and not os.path.exists("-"), "-o - is the standard output", done.stderr)
     done = subprocess.run([PERCH, "agent", "--once", "5", "-o", path, *target], capture_output=True, text=True, check=False,

@@ -224,7 +224,7 @@ def check_words():
     """Wrong options are refused."""
     for words, reason in ((["--push", "ftp://a"], "http://"), (["--push", "http://u:p@a"], "file"), (["--push", "http://a", "--spool-size", "0"], "spool-size"),
                           (["--spool", "/tmp/x", "--listen", "127.0.0.1:1"], "--push"), (["--push", "http://a", "--push-interval", "10ms"], "1s"),
-                          (["--push", "http://a", "--label", "( => a=b"], "label"), (["--config", "/nonexistent"], "No such file"),
+                          (["--push", "http://a", "--label", "( => a=b"], "label"), (["--config", "/proc/nonexistent"], "No such file"),
                           (["--once", "1s", "--push", "http://a"], "--once")):
         done = subprocess.run([PERCH, "agent", *words], capture_output=True, text=True, check=False, timeout=limit(20))
         check(done.returncode in (1, 2) and reason in done.stderr, "refused: " + " ".join(words), done)

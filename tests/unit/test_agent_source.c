@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* The recording of perch agent starts anew while samples go on, and goes on if it cannot. */
+/* The recording of perch agent starts anew while samples go on, when CPUs come and go, and goes on
+ * if it cannot. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "agent/source.h"
+#include "tree.h"
 
 #define SECOND	  1000000000ull
 #define MOST_WAIT 60 /* seconds of CPU time, until there must be a sample */
@@ -136,11 +140,222 @@ static void goes_on_without_descriptors(void **state)
 	close_source(&fixture);
 }
 
+/* ---- a simulated kernel ---- */
+
+enum { FDS = 1024 };
+
+static struct {
+	unsigned online; /* CPUs, by bit */
+	int refused;	 /* errno of all opens; 0: none */
+	int writer[FDS]; /* the other end of an event; 0: none */
+	char online_path[PATH_MAX + 64];
+} kernel;
+
+/* An event that hangs up when its other end is closed. */
+static int open_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group,
+		      unsigned long flags)
+{
+	int ends[2];
+
+	(void)context;
+	(void)attr;
+	(void)pid;
+	(void)group;
+	(void)flags;
+	if (kernel.refused || !(kernel.online >> cpu & 1))
+		return errno = kernel.refused ? kernel.refused : ENODEV, -1;
+	if (pipe(ends))
+		return -1;
+	assert_true(ends[0] < FDS);
+	kernel.writer[ends[0]] = ends[1];
+	return ends[0];
+}
+
+static int control(void *context, int fd, unsigned long request, unsigned long argument)
+{
+	(void)context;
+	if (request == PERCH_IOC_ID)
+		*(uint64_t *)argument = 1000 + (uint64_t)fd;
+	return 0;
+}
+
+static void *map_ring(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	(void)context;
+	(void)protection;
+	(void)flags;
+	(void)fd;
+	(void)offset;
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static int unmap_ring(void *context, void *address, size_t size)
+{
+	(void)context;
+	return munmap(address, size);
+}
+
+static void hang_up(int fd)
+{
+	if (kernel.writer[fd])
+		close(kernel.writer[fd]);
+	kernel.writer[fd] = 0;
+}
+
+static int close_event(void *context, int fd)
+{
+	(void)context;
+	if (fd >= 0 && fd < FDS)
+		hang_up(fd);
+	return close(fd);
+}
+
+static ssize_t read_event(void *context, int fd, void *buffer, size_t size)
+{
+	(void)context;
+	(void)fd;
+	memset(buffer, 0, size < 64 ? size : 64);
+	return 64;
+}
+
+/* Opens a recording of all CPUs, which are those of a list. */
+static void open_simulated(struct fixture *fixture, char *root)
+{
+	static const struct perch_syscalls calls = {
+		.perf_event_open = open_event,
+		.ioctl = control,
+		.read = read_event,
+		.mmap = map_ring,
+		.munmap = unmap_ring,
+		.close = close_event,
+	};
+	static const struct tree_file files[] = {
+		{ "/sys/devices/system/cpu/online", "0-2\n" },
+		{ "/proc/sys/kernel/osrelease", "6.18.0\n" },
+	};
+	struct perch_error err;
+
+	tree_make(root, files, 2);
+	snprintf(kernel.online_path, sizeof(kernel.online_path), "%s%s", root, files[0].path);
+	kernel.online = 7;
+	kernel.refused = 0;
+	assert_int_equal(perch_machine_new(&fixture->machine, root, &calls, NULL), 0);
+	assert_int_equal(perch_targets_add_cpus(&fixture->targets, NULL, fixture->machine, NULL),
+			 0);
+	fixture->options = (struct agent_source_options){ .events = "cpu-clock",
+							  .targets = &fixture->targets,
+							  .all_cpus = true,
+							  .frequency = 19,
+							  .machine = fixture->machine };
+	fixture->window = agent_window_new(1 << 20, 60);
+	assert_non_null(fixture->window);
+	if (agent_source_open(&fixture->source, &fixture->options, fixture->window, &err) < 0)
+		fail_msg("%s", err.message);
+}
+
+static size_t rings_of(const struct fixture *fixture)
+{
+	struct agent_source_stats stats;
+
+	agent_source_get_stats(fixture->source, &stats);
+	return stats.rings;
+}
+
+static void renew(struct fixture *fixture)
+{
+	struct perch_error err;
+
+	if (agent_source_renew(fixture->source, now_of(CLOCK_MONOTONIC), &err) < 0)
+		fail_msg("%s", err.message);
+	assert_true(agent_source_free_old(fixture->source, UINT64_MAX));
+	assert_int_equal(agent_source_read(fixture->source, &err), 0);
+}
+
+/* CPUs go away, come back, and new ones come. */
+static void keeps_up_with_cpus(void **state)
+{
+	static const struct {
+		const char *list;
+		unsigned online;
+		size_t rings;
+	} steps[] = {
+		{ "0-1\n", 3, 2 },
+		{ "0-2\n", 7, 3 },
+		{ "0-5\n", 63, 6 },
+		{ "0,2\n", 5, 2 },
+	};
+	struct fixture fixture = { .machine = NULL };
+	struct perch_error err;
+	char root[PATH_MAX];
+
+	(void)state;
+	open_simulated(&fixture, root);
+	assert_int_equal(rings_of(&fixture), 3);
+	assert_false(agent_source_cpus_changed(fixture.source));
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		kernel.online = steps[i].online;
+		tree_write(kernel.online_path, steps[i].list);
+		assert_true(agent_source_cpus_changed(fixture.source));
+		renew(&fixture);
+		assert_int_equal(rings_of(&fixture), steps[i].rings);
+		assert_int_equal(agent_source_targets(fixture.source)->nr, steps[i].rings);
+		assert_false(agent_source_cpus_changed(fixture.source));
+	}
+	/* one goes away after the list was read: the next second has another list */
+	tree_write(kernel.online_path, "0-2\n");
+	assert_true(agent_source_cpus_changed(fixture.source));
+	assert_int_equal(agent_source_renew(fixture.source, 1, &err), -ENODEV);
+	assert_int_equal(rings_of(&fixture), 2);
+	/* only chosen ones */
+	fixture.options.all_cpus = false;
+	kernel.online = 3;
+	tree_write(kernel.online_path, "0-1\n");
+	assert_true(agent_source_cpus_changed(fixture.source));
+	renew(&fixture);
+	assert_int_equal(rings_of(&fixture), 2);
+	close_source(&fixture);
+	tree_remove(root);
+}
+
+/* Events that cannot be opened leave those of before; where these have hung up, new ones follow. */
+static void replaces_ended_rings(void **state)
+{
+	static const int errors[] = { EIO, ENODEV, EMFILE, ENOMEM };
+	struct fixture fixture = { .machine = NULL };
+	char root[PATH_MAX];
+	struct perch_error err;
+
+	(void)state;
+	open_simulated(&fixture, root);
+	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
+		kernel.refused = errors[i];
+		err.message[0] = 0;
+		assert_int_equal(agent_source_renew(fixture.source, 1, &err), -errors[i]);
+		assert_true(err.message[0]);
+		assert_true(agent_source_free_old(fixture.source, 0));
+		assert_int_equal(agent_source_read(fixture.source, &err), 0);
+		assert_int_equal(rings_of(&fixture), 3);
+		assert_false(agent_source_ended(fixture.source));
+	}
+	kernel.refused = 0;
+	for (int fd = 0; fd < FDS; fd++)
+		hang_up(fd);
+	assert_int_equal(agent_source_read(fixture.source, &err), 0);
+	assert_true(agent_source_ended(fixture.source));
+	renew(&fixture);
+	assert_false(agent_source_ended(fixture.source));
+	assert_int_equal(rings_of(&fixture), 3);
+	close_source(&fixture);
+	tree_remove(root);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(starts_anew),
 		cmocka_unit_test(goes_on_without_descriptors),
+		cmocka_unit_test(keeps_up_with_cpus),
+		cmocka_unit_test(replaces_ended_rings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

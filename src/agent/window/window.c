@@ -377,6 +377,11 @@ struct agent_sample_labels agent_window_labels(const struct agent_window *window
 	return agent_items_labels(&window->items, labels);
 }
 
+void agent_window_mark_dsos(const struct agent_window *window, bool *used)
+{
+	agent_items_mark_dsos(&window->items, used);
+}
+
 size_t agent_window_nr_addresses(const struct agent_window *window)
 {
 	return window->items.addresses.nr;

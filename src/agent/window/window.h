@@ -103,6 +103,8 @@ struct agent_sample_labels agent_window_labels(const struct agent_window *window
 size_t agent_window_nr_addresses(const struct agent_window *window);
 size_t agent_window_nr_stacks(const struct agent_window *window);
 size_t agent_window_nr_labels(const struct agent_window *window);
+/* Sets used for the indexes of all DSOs that samples have. */
+void agent_window_mark_dsos(const struct agent_window *window, bool *used);
 
 void agent_window_get_stats(const struct agent_window *window, struct agent_window_stats *stats);
 

@@ -278,3 +278,13 @@ struct agent_sample_labels agent_items_labels(const struct agent_items *items, u
 					     .pid = key->pid,
 					     .tid = key->tid };
 }
+
+void agent_items_mark_dsos(const struct agent_items *items, bool *used)
+{
+	for (uint32_t i = 0; i < items->addresses.nr; i++) {
+		const struct address *address = agent_table_at(&items->addresses, i);
+
+		if (address->item.references && address->key.dso)
+			used[address->key.dso->index] = true;
+	}
+}

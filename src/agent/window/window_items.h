@@ -32,6 +32,8 @@ const struct agent_address *agent_items_frame(const struct agent_items *items, u
 uint32_t agent_items_address(const struct agent_items *items, uint32_t stack);
 struct agent_sample_labels agent_items_labels(const struct agent_items *items, uint32_t labels);
 
+void agent_items_mark_dsos(const struct agent_items *items, bool *used);
+
 size_t agent_items_bytes(const struct agent_items *items);     /* that they need */
 size_t agent_items_allocated(const struct agent_items *items); /* with free ones */
 

@@ -210,6 +210,8 @@ static int run_agent(struct agent_command *command)
 		return status;
 	record_raise_descriptor_limit();
 	options->source.targets = &command->targets;
+	options->source.all_cpus = cli_target_system_wide(&command->target) &&
+				   !command->target.cpu_list;
 	options->source.machine = command->machine;
 	options->note = print_note;
 	options->reload = command->config ? reload_options : NULL;
