@@ -5,7 +5,8 @@ PREFIX ?= /usr/local
 export BUILD
 
 .PHONY: demo test check test-long test-kernels test-fleet test-cross fuzz build bench compare \
-	install site guide static dist dist-check sbom abi-dump deb deb-test fmt lint clean
+	install site guide static dist dist-check reproducible sbom abi-dump deb deb-test \
+	fmt lint clean
 
 demo:
 	@scripts/demo
@@ -95,6 +96,12 @@ dist:
 
 dist-check:
 	@scripts/dist --check
+
+# Builds the last commit twice, in different ways, and compares the bytes: what is installed, and
+# the Debian packages.
+reproducible:
+	@scripts/reproducible
+	@scripts/reproducible --packages
 
 # What the built command and libraries are linked with, and its licenses.
 sbom: build
