@@ -19,7 +19,7 @@
  *   read may be missing. A process that ends in the meantime has only the records made until then;
  *   it is counted in .ended.
  * - What this user may not read. The mappings and namespaces of another user's process need
- *   CAP_SYS_PTRACE; recent kernels (Linux 6.18) allow to read mappings with CAP_PERFMON too. A
+ *   CAP_SYS_PTRACE; recent kernels (Linux 6.18) let CAP_PERFMON read mappings, too. A
  *   process that is refused has COMM records without MMAP2 records, and is counted in .denied.
  *   Where /proc is mounted with hidepid, processes of other users are not visible and not counted.
  * - Code that no file describes: code of a JIT compiler is "//anon".
