@@ -389,6 +389,8 @@ static int check_log(const struct strace_log *log, const char *name, int error,
 	if (error) {
 		perch_error_set(err, error, PERCH_ERROR_FILE, "cannot read %s: %s", name,
 				strerror(error));
+		if (error == ENOENT)
+			perch_error_remedy(err, "Check the path");
 	} else if (log->has_calls || (log->is_strace && !log->has_summary)) {
 		return 0;
 	} else {

@@ -3,6 +3,11 @@
 # Has never profiled: runs the demo, profiles a program of their own, mistypes, looks for help.
 [ -e /.first-hour ] || { echo "newcomer.sh: is run by tests/first-hour/run" >&2 && exit 2; }
 cd /root/perch
+# on a terminal it asks first; after a no it says what is missing, and installs nothing
+if echo no | script -qec 'make demo' /dev/null >/tmp/asked; then exit 1; fi
+grep -q 'install with apt-get?' /tmp/asked
+grep -q 'apt-get install .*meson' /tmp/asked
+if command -v meson; then exit 1; fi
 make demo >/tmp/demo
 grep -q 'Shared Object' /tmp/demo
 grep -q '%.*cc1 ' /tmp/demo
