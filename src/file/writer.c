@@ -71,7 +71,7 @@ static void make_space(const char *old, bool for_directory)
 static int rename_old(const char *path, bool *device, char *old, struct perch_error *err)
 {
 	struct stat status;
-	int length = snprintf(old, PATH_MAX, "%s.old", path);
+	int length = snprintf(old, PATH_MAX, "%s.old", path), rc;
 
 	*device = false;
 	if (length < 0 || length >= PATH_MAX)
@@ -94,11 +94,12 @@ static int rename_old(const char *path, bool *device, char *old, struct perch_er
 		return perch_error_set(err, EINVAL, PERCH_ERROR_FILE, "%s is not a regular file",
 				       path);
 	make_space(old, S_ISDIR(status.st_mode));
-	if (rename(path, old) < 0)
-		return perch_error_set(err, errno, PERCH_ERROR_FILE,
-				       "cannot rename the old %s to %s: %s", path, old,
-				       strerror(errno));
-	return 0;
+	if (!rename(path, old))
+		return 0;
+	rc = perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot rename the old %s to %s: %s",
+			     path, old, strerror(errno));
+	perch_error_remedy(err, "Name another file");
+	return rc;
 }
 
 /* Moves a file to a name, unless another program has created a file of that name meanwhile. */

@@ -124,6 +124,12 @@ static void refuses_invalid_paths(void **state)
 	assert_non_null(strstr(err.remedy, "Make its directory"));
 	assert_int_equal(perch_writer_open(&writer, "/proc/x", events, 2, &err), -ENOENT);
 	assert_int_equal(perch_writer_open(&writer, path, events, 0, &err), -EINVAL);
+	write_whole_file(path, "old", 3);
+	unlink(old_path);
+	assert_int_equal(mkdir(old_path, 0700), 0);
+	assert_int_equal(perch_writer_open(&writer, path, events, 2, &err), -EISDIR);
+	assert_string_equal(err.remedy, "Name another file");
+	assert_int_equal(rmdir(old_path), 0);
 	assert_int_equal(perch_writer_open(&writer, "/dev/null", events, 2, &err), 0);
 	assert_int_equal(access("/dev/null.old", F_OK), -1);
 	put_sample(writer, 21, 1);
