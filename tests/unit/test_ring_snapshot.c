@@ -235,14 +235,16 @@ static void survives_invalid_headers(void **state)
 		perch_ring_get_stats(ring, &stats);
 		assert_int_equal(stats.damaged, 1);
 		k->control->data_head += 64;
-		assert_true(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, NULL) >= 0);
+		assert_true(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, &err) >= 0);
 		perch_ring_get_stats(ring, &stats);
 		assert_true(stats.damaged >= 2);
+#if SIZE_MAX > UINT32_MAX /* else it may be the head of a 32-bit kernel that writes downwards */
 		k->control->data_head = 4096;
 		assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, &err),
 				 -EINVAL);
 		assert_non_null(strstr(err.message, "write_backward"));
 		assert_null(perch_ring_next(ring));
+#endif
 		perch_ring_close(ring);
 		ring_kernel_free(k);
 	}
