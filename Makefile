@@ -57,6 +57,12 @@ endif
 test-cross:
 	@scripts/cross test $(CROSS)
 
+# with each gcc-N and clang-N of this system
+.PHONY: compilers
+compilers:
+	@scripts/setup test
+	@scripts/compilers
+
 bench: build
 	@scripts/setup test
 	@NINJA_TARGETS="benchmarks example-programs" scripts/build $(BUILD)
