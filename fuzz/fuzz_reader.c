@@ -13,7 +13,8 @@
 #include <perch/file.h>
 #include <string.h>
 #include "build/touch.h"
-#include "file/internal.h"
+#include "file/ahead.h"
+#include "file/order/order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,7 +28,7 @@ static void touch_file_fields(struct perch_reader *reader, const struct perch_re
 }
 
 /* Each call that fails has passed a record, so the loop ends. */
-static void read_records(struct perch_reader *reader)
+static void read_records(struct perch_reader *reader, bool ahead)
 {
 	struct perch_record record;
 	struct perch_error err;
@@ -35,6 +36,8 @@ static void read_records(struct perch_reader *reader)
 
 	while ((rc = perch_reader_next(reader, &record, &err)) > 0 || rc == -EBADMSG) {
 		touch_bytes(record.bytes, record.size);
+		if (ahead)
+			perch__reader_read_ahead(reader);
 		if (rc <= 0)
 			continue;
 		touch_record(&record);
@@ -96,18 +99,18 @@ static void read_file(const char *path, enum perch_order order, size_t batch, FI
 
 	if (perch_reader_open(&reader, path, order, &err))
 		return;
-	reader->sorted.batch = batch;
+	reader->blocks.batch = batch;
 	touch_header(reader);
 	touch_tracepoints(reader);
 	perch_reader_print_long_header(reader, nowhere);
 	perch_reader_merge_deferred(reader, NULL);
-	read_records(reader);
+	read_records(reader, false);
 	perch_reader_progress(reader, &done, &total);
 	if (done > total)
 		abort();
 	perch_reader_rewind(reader);
 	perch_reader_keep_damaged(reader, true);
-	read_records(reader);
+	read_records(reader, true);
 	perch_reader_get_damage(reader, &damage);
 	perch_reader_close(reader);
 }

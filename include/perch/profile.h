@@ -16,7 +16,8 @@
  *
  * Fork: a child has copies of the objects, and can use and free them. Nothing that it does changes
  * the objects of the parent. A profile with .threads that is not finished can only be freed there,
- * and some of its memory stays allocated.
+ * and some of its memory stays allocated. So does some of a reader with .read_ahead, which can only
+ * be closed there.
  *
  * Signals: no function is async-signal-safe. They allocate memory.
  */
@@ -279,14 +280,22 @@ struct perch_profile_options {
 	unsigned exact_chains : 1;
 	/** The library may count samples in threads of its own (.max_threads), while the program
 	 * reads the next ones. The rows are the same. Threads start after at most 1024 samples,
-	 * have all signals blocked, and end with perch_profile_finish() or perch_profile_free().
-	 * Profiles with .branches, .ignore_callees or the column "parent" have none. Another thread
-	 * may decompress debug information that is needed, see perch_symbols_start_debug_info(). */
+	 * have all signals blocked but SIGBUS (of a file that becomes shorter), and end with
+	 * perch_profile_finish() or perch_profile_free(). Profiles with .branches, .ignore_callees
+	 * or the column "parent" have none. Another thread may decompress debug information that is
+	 * needed, see perch_symbols_start_debug_info(). */
 	unsigned threads : 1;
 	/** Rows have latencies, for the columns "latency" and "latency_children". Like the column
 	 * "parallelism" this needs perch_processes_count_running(). Samples at whose time
 	 * perch_processes_parallelism() is 0 have no latency. */
 	unsigned latencies : 1;
+	/** With .threads and .reader: threads that have nothing to count read the records that
+	 * follow, and bring them into the order of time, before perch_reader_next() or
+	 * perch_session_next() needs them. What these deliver is the same. Only for a reader or
+	 * session that delivers all samples of the profile: until perch_profile_finish() or
+	 * perch_profile_free() it must not be closed, and from then on a child of fork(2) can only
+	 * close its copy. Without effect with PERCH_ORDER_FILE. */
+	unsigned read_ahead : 1;
 	/** What the branches of call graphs are merged by. Others than functions have source lines.
 	 */
 	enum perch_call_graph_key graph_key;

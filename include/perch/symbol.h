@@ -278,8 +278,8 @@ PERCH_API bool perch_symbols_has_debug_info(struct perch_symbols *symbols,
  * Begins to open the debug information of a DSO, which perch_symbols_has_debug_info() and
  * perch_symbols_frames() then complete. A thread of the library decompresses it while the program
  * does other things, such as perch_symbols_find(). The thread starts with the first large section,
- * has all signals blocked, and ends with perch_symbols_free(). A failure has no effect, nor has a
- * call for a DSO without such sections.
+ * has all signals blocked but SIGBUS, and ends with perch_symbols_free(). A failure has no effect,
+ * nor has a call for a DSO without such sections.
  *
  * @param symbols  the symbols
  * @param dso      the DSO; the caller will ask for its debug information

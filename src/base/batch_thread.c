@@ -33,6 +33,19 @@ static bool has_work(const struct perch__batch_thread *thread, bool working)
 	       (working || thread->flush || thread->nr >= thread->job.nr_batches / 2);
 }
 
+/* Returns true if there may be something to do. The mutex is locked. */
+static bool use_idle_time(struct perch__batch_thread *thread)
+{
+	bool worked;
+
+	if (!thread->job.idle)
+		return false;
+	pthread_mutex_unlock(&thread->mutex);
+	worked = thread->job.idle(thread->job.context);
+	pthread_mutex_lock(&thread->mutex);
+	return worked || thread->stop || has_work(thread, false);
+}
+
 static void *run_thread(void *context)
 {
 	struct perch__batch_thread *thread = context;
@@ -44,7 +57,8 @@ static void *run_thread(void *context)
 
 		working = has_work(thread, working);
 		if (!working) {
-			pthread_cond_wait(&thread->passed, &thread->mutex);
+			if (!use_idle_time(thread))
+				pthread_cond_wait(&thread->passed, &thread->mutex);
 			continue;
 		}
 		pthread_mutex_unlock(&thread->mutex);

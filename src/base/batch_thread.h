@@ -10,6 +10,9 @@ struct perch__batch_job {
 	/* Works on a batch in the thread, and empties it. After an error it is called again for
 	 * the same batch. */
 	int (*run)(void *context, void *batch);
+	/* Works for something else in the thread, while there are no batches. Returns false if
+	 * there is nothing to do; then it is called again after the next batch. NULL: none. */
+	bool (*idle)(void *context);
 	void *context;
 	size_t batch_size;
 	size_t nr_batches;	   /* that are filled or wait at most */

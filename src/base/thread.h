@@ -8,22 +8,24 @@
 #include <stdbool.h>
 
 /*
- * Starts a thread with all signals blocked: those of the program are for its own threads. A thread
- * that writes gets the signals that the kernel sends to the writer, unless the program blocks them.
+ * Starts a thread with all signals blocked: those of the program are for its own threads. But what
+ * the kernel sends because of what a thread does, it gets, unless the program blocks it: SIGBUS, of
+ * a mapped file that became shorter, and if it writes, the signals of a failed write.
  */
 static inline bool perch__start_thread(pthread_t *thread, void *(*run)(void *), void *context,
 				       bool writes)
 {
-	static const int of_writes[] = { SIGPIPE, SIGXFSZ };
+	static const int own[] = { SIGBUS, SIGPIPE, SIGXFSZ };
+	size_t nr = writes ? sizeof(own) / sizeof(*own) : 1;
 	sigset_t blocked, saved;
 	int error;
 
 	if (pthread_sigmask(SIG_SETMASK, NULL, &saved))
 		return false;
 	sigfillset(&blocked);
-	for (size_t i = 0; writes && i < sizeof(of_writes) / sizeof(*of_writes); i++)
-		if (!sigismember(&saved, of_writes[i]))
-			sigdelset(&blocked, of_writes[i]);
+	for (size_t i = 0; i < nr; i++)
+		if (!sigismember(&saved, own[i]))
+			sigdelset(&blocked, own[i]);
 	if (pthread_sigmask(SIG_SETMASK, &blocked, NULL))
 		return false;
 	error = pthread_create(thread, NULL, run, context);

@@ -21,10 +21,13 @@ static void enter_range(const struct perch_reader *reader, struct perch__cursor 
 
 void perch__cursor_start(struct perch_reader *reader, struct perch__cursor *cursor)
 {
-	*cursor = (struct perch__cursor){ 0 };
+	struct perch__output *output = &reader->blocks.all[0].output;
+
+	*cursor = (struct perch__cursor){ .output = output };
 	enter_range(reader, cursor, 0);
-	reader->nr_compressed = 0;
-	reader->discarded = 0;
+	output->nr_compressed = 0;
+	output->discarded = output->at = output->end = 0;
+	reader->output = output;
 	perch__decompress_restart(reader);
 }
 
@@ -65,54 +68,64 @@ uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t siz
 static int next_decompressed(struct perch_reader *reader, struct perch__cursor *cursor,
 			     uint64_t *offset)
 {
-	uint64_t left = cursor->decompressed_end - cursor->decompressed_at;
+	struct perch__output *output = cursor->output;
+	uint64_t left = output->end - output->at;
 	uint16_t size;
 
 	if (left < HEADER_BYTES)
 		return 0;
-	size = perch__file_u16(reader, reader->decompressed + cursor->decompressed_at + 6);
+	size = perch__file_u16(reader, output->bytes + output->at + 6);
 	if (size < HEADER_BYTES) {
 		cursor->corrupt += left;
-		cursor->decompressed_at = cursor->decompressed_end;
+		output->at = output->end;
 		return 0;
 	}
 	if (size > left)
 		return 0;
-	*offset = reader->extent + reader->discarded + cursor->decompressed_at;
-	cursor->decompressed_at += size;
+	*offset = reader->extent + output->discarded + output->at;
+	output->at += size;
 	return 1;
 }
 
-void perch__discard_decompressed(struct perch_reader *reader, struct perch__cursor *cursor,
-				 uint64_t bytes)
+int perch__output_move(struct perch__output *to, const struct perch__output *from, uint64_t bytes)
 {
-	size_t n = 0;
+	uint64_t discarded = from->discarded + bytes, at = from->at - bytes;
+	size_t size = from->end - bytes, first = 0, nr;
 
-	if (!bytes)
-		return;
-	cursor->decompressed_at -= bytes;
-	cursor->decompressed_end -= bytes;
-	reader->discarded += bytes;
-	memmove(reader->decompressed, reader->decompressed + bytes, cursor->decompressed_end);
-	while (n < reader->nr_compressed && reader->compressed[n].end <= reader->discarded)
-		n++;
-	if (!n)
-		return;
-	reader->nr_compressed -= n;
-	memmove(reader->compressed, reader->compressed + n,
-		reader->nr_compressed * sizeof(*reader->compressed));
+	if (to == from && !bytes)
+		return 0;
+	while (first < from->nr_compressed && from->compressed[first].end <= discarded)
+		first++;
+	nr = from->nr_compressed - first;
+	if (to != from && (PERCH__ARRAY_RESERVE(to->bytes, to->capacity, size) ||
+			   PERCH__ARRAY_RESERVE(to->compressed, to->compressed_capacity, nr)))
+		return -ENOMEM;
+	if (size)
+		memmove(to->bytes, from->bytes + bytes, size);
+	if (nr)
+		memmove(to->compressed, from->compressed + first, nr * sizeof(*to->compressed));
+	to->nr_compressed = nr;
+	to->discarded = discarded;
+	to->at = at;
+	to->end = size;
+	return 0;
+}
+
+void perch__output_free(struct perch__output *output)
+{
+	free(output->bytes);
+	free(output->compressed);
 }
 
 /* Stores the offset of the compressed record that was decompressed last. */
-static bool add_compressed(struct perch_reader *reader, const struct perch__cursor *cursor,
-			   uint64_t offset)
+static bool add_compressed(struct perch__output *output, uint64_t offset)
 {
 	struct perch__compressed *compressed = PERCH__ARRAY_APPEND(
-		reader->compressed, reader->nr_compressed, reader->compressed_capacity);
+		output->compressed, output->nr_compressed, output->compressed_capacity);
 
 	if (!compressed)
 		return false;
-	compressed->end = reader->discarded + cursor->decompressed_end;
+	compressed->end = output->discarded + output->end;
 	compressed->offset = offset;
 	return true;
 }
@@ -120,19 +133,20 @@ static bool add_compressed(struct perch_reader *reader, const struct perch__curs
 static int decompress_record(struct perch_reader *reader, struct perch__cursor *cursor,
 			     uint64_t offset, uint16_t size, struct perch_error *err)
 {
+	struct perch__output *output = cursor->output;
 	int rc;
 
 	/* in file order, decompressed records are discarded once they are delivered */
 	if (reader->order == PERCH_ORDER_FILE)
-		perch__discard_decompressed(reader, cursor, cursor->decompressed_at);
-	rc = perch__decompress(reader, reader->file + offset, size, &cursor->decompressed_end, err);
+		perch__output_move(output, output, output->at);
+	rc = perch__decompress(reader, reader->file + offset, size, output, err);
 	if (rc == -EBADMSG || rc == -EFBIG) {
 		cursor->corrupt += size;
 		cursor->too_large |= rc == -EFBIG;
 		rc = 0;
 	}
 	cursor->decompressing = true;
-	if (!rc && !add_compressed(reader, cursor, offset))
+	if (!rc && !add_compressed(output, offset))
 		return PERCH__NO_MEMORY(err, "to decompress records");
 	return rc;
 }
@@ -186,11 +200,13 @@ static void step_over_payload(const struct perch_reader *reader, struct perch__c
 /* Enters the next file of a directory, whose compressed records are another stream. */
 static bool next_range(struct perch_reader *reader, struct perch__cursor *cursor)
 {
+	if (cursor->one_range)
+		return false;
 	/* bytes of a partial record without its rest */
 	if (!is_cut_off(reader, cursor))
-		cursor->corrupt += cursor->decompressed_end - cursor->decompressed_at;
-	cursor->decompressed_at = cursor->decompressed_end;
-	if (cursor->one_range || cursor->range + 1 >= reader->nr_ranges)
+		cursor->corrupt += cursor->output->end - cursor->output->at;
+	cursor->output->at = cursor->output->end;
+	if (cursor->range + 1 >= reader->nr_ranges)
 		return false;
 	perch__decompress_begin(reader);
 	enter_range(reader, cursor, cursor->range + 1);
@@ -244,11 +260,11 @@ int perch__cursor_next(struct perch_reader *reader, struct perch__cursor *cursor
 /* ---- offsets ---- */
 
 /* Returns the offset of the compressed record whose output has byte `last`. */
-static uint64_t compressed_record_of(const struct perch_reader *reader, uint64_t last)
+static uint64_t compressed_record_of(const struct perch__output *output, uint64_t last)
 {
-	size_t low = PERCH__SEARCH(reader->nr_compressed, i, reader->compressed[i].end <= last);
+	size_t low = PERCH__SEARCH(output->nr_compressed, i, output->compressed[i].end <= last);
 
-	return low < reader->nr_compressed ? reader->compressed[low].offset : 0;
+	return low < output->nr_compressed ? output->compressed[low].offset : 0;
 }
 
 static uint64_t base_of(const struct perch_reader *reader, uint64_t offset)
@@ -266,10 +282,11 @@ static uint64_t base_of(const struct perch_reader *reader, uint64_t offset)
 	return reader->range[low].base;
 }
 
-uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, uint16_t size)
+uint64_t perch__file_offset(const struct perch_reader *reader, const struct perch__output *output,
+			    uint64_t offset, uint16_t size)
 {
 	if (__builtin_expect(offset >= reader->extent, 0))
-		offset = compressed_record_of(reader, offset - reader->extent + size - 1);
+		offset = compressed_record_of(output, offset - reader->extent + size - 1);
 	return __builtin_expect(reader->nr_ranges > 1, 0) ? offset - base_of(reader, offset)
 							  : offset;
 }
@@ -292,9 +309,9 @@ void perch__release(const struct perch_reader *reader, uint64_t *released, uint6
 	*released = before;
 }
 
-uint64_t perch__cursor_position(const struct perch_reader *reader)
+uint64_t perch__cursor_position(const struct perch_reader *reader,
+				const struct perch__cursor *cursor)
 {
-	const struct perch__cursor *cursor = &reader->cursor;
 	uint64_t position = cursor->at - reader->range[cursor->range].start;
 
 	for (size_t i = 0; i < cursor->range; i++)

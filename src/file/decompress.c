@@ -77,13 +77,13 @@ static struct perch__decompressor *get_decompressor(struct perch_reader *reader)
 	return decompressor;
 }
 
-static bool reserve_bytes(struct perch_reader *reader, uint64_t end)
+static bool reserve_bytes(struct perch__output *output)
 {
-	size_t need = end + ZSTD_BLOCKSIZE_MAX;
+	size_t need = output->end + ZSTD_BLOCKSIZE_MAX;
 
 	if (need < FIRST_CAPACITY)
 		need = FIRST_CAPACITY;
-	return !PERCH__ARRAY_RESERVE(reader->decompressed, reader->decompressed_capacity, need);
+	return !PERCH__ARRAY_RESERVE(output->bytes, output->capacity, need);
 }
 
 /* COMPRESSED: all bytes after the header. COMPRESSED2: u64 size, bytes, padding. */
@@ -105,7 +105,7 @@ static ZSTD_inBuffer compressed_bytes(const struct perch_reader *reader, const u
 
 /* If the output buffer is full, there may be more output even without further input. */
 static int decompress_frames(struct perch_reader *reader, struct perch__decompressor *decompressor,
-			     ZSTD_inBuffer *in, uint64_t *end)
+			     ZSTD_inBuffer *in, struct perch__output *output)
 {
 	uint64_t most = MIN_OUTPUT + MAX_RATIO * reader->extent;
 	uint64_t most_memory = MIN_MEMORY + MAX_MEMORY_RATIO * reader->extent;
@@ -115,17 +115,17 @@ static int decompress_frames(struct perch_reader *reader, struct perch__decompre
 		ZSTD_outBuffer out;
 		size_t rc;
 
-		if (!reserve_bytes(reader, *end))
+		if (!reserve_bytes(output))
 			return -ENOMEM;
-		out = (ZSTD_outBuffer){ .dst = reader->decompressed + *end,
-					.size = reader->decompressed_capacity - *end };
+		out = (ZSTD_outBuffer){ .dst = output->bytes + output->end,
+					.size = output->capacity - output->end };
 		rc = ZSTD_decompressStream(decompressor->zstd, &out, in);
 		if (ZSTD_isError(rc) || decompressor->total + out.pos > most ||
-		    *end + out.pos > most_memory) {
+		    output->end + out.pos > most_memory) {
 			decompressor->error = ZSTD_isError(rc) ? -EBADMSG : -EFBIG;
 			return decompressor->error;
 		}
-		*end += out.pos;
+		output->end += out.pos;
 		decompressor->total += out.pos;
 		full = out.pos == out.size;
 	}
@@ -133,7 +133,7 @@ static int decompress_frames(struct perch_reader *reader, struct perch__decompre
 }
 
 int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16_t size,
-		      uint64_t *end, struct perch_error *err)
+		      struct perch__output *output, struct perch_error *err)
 {
 	struct perch__decompressor *decompressor = get_decompressor(reader);
 	ZSTD_inBuffer in = compressed_bytes(reader, record, size);
@@ -141,7 +141,7 @@ int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16
 
 	if (decompressor && decompressor->error)
 		return decompressor->error;
-	rc = decompressor ? decompress_frames(reader, decompressor, &in, end) : -ENOMEM;
+	rc = decompressor ? decompress_frames(reader, decompressor, &in, output) : -ENOMEM;
 	if (rc == -ENOMEM)
 		return PERCH__NO_MEMORY(err, "to decompress records");
 	return rc;
@@ -165,12 +165,12 @@ void perch__decompress_free(struct perch_reader *reader)
 }
 
 int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16_t size,
-		      uint64_t *end, struct perch_error *err)
+		      struct perch__output *output, struct perch_error *err)
 {
 	(void)reader;
 	(void)record;
 	(void)size;
-	(void)end;
+	(void)output;
 	perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
 			"the records are compressed, but perch was built without libzstd");
 	perch_error_remedy(err, "Build it with -Dzstd=enabled, or record without -z");

@@ -8,8 +8,8 @@
  * both byte orders, directories, pipe format and compressed records become one stream of records,
  * in file order or by time. By time, it sorts an index of the records of some rounds, delivers
  * each record that no later round can precede, and discards it with its pages: memory does not
- * grow with the file. A file without FINISHED_ROUND is one batch. The files of a directory are read
- * side by side; compressed ones are one batch. Records of wrong rounds are delivered late, and
+ * grow with the file. A file without FINISHED_ROUND is one block. The files of a directory are read
+ * side by side; compressed ones are one block. Records of wrong rounds are delivered late, and
  * counted. A file calls only files below its own:
  *
  *	fields/fields_records.c		fields of the records of perf.data itself
@@ -18,8 +18,10 @@
  *	  fields/fields.c		  emits fields
  *	reader.c			opens a recording, delivers its records
  *	  pipe.c			  pipe format
- *	  order.c			  sorts records by time
- *	    streams.c			    the files of a directory, side by side
+ *	  order/blocks.c		  blocks of sorted records
+ *	    order/order.c		    sorts records by time
+ *	      order/sort.c		      a stable merge of runs
+ *	      order/streams.c		      the files of a directory, side by side
  *	  header.c			  header and attrs
  *	    foreign.c			    names files of other tools
  *	  load.c			  maps a file, a copy of a pipe or a directory
@@ -47,6 +49,7 @@
 #ifndef PERCH_FILE_INTERNAL_H
 #define PERCH_FILE_INTERNAL_H
 
+#include <pthread.h>
 #include <time.h>
 #include <perch/event.h>
 #include <perch/file.h>
@@ -147,17 +150,27 @@ struct perch__compressed {
 	uint64_t end, offset;
 };
 
+/* Decompressed records. A record offset of the reader's `extent` or more refers to them: extent +
+ * discarded is the first byte. */
+struct perch__output {
+	uint8_t *bytes;
+	size_t capacity;
+	uint64_t discarded; /* bytes that were before the first one */
+	uint64_t at, end;   /* of the next record, and of all bytes */
+	struct perch__compressed *compressed;
+	size_t nr_compressed, compressed_capacity;
+};
+
 /* A position among the records, and the errors up to there. */
 struct perch__cursor {
 	size_t range;
-	uint64_t at;		   /* offset of the next record in the file */
-	uint64_t end;		   /* end of the range */
-	uint64_t decompressed_at;  /* offset of the next record in reader->decompressed */
-	uint64_t decompressed_end; /* end of the decompressed bytes */
-	bool decompressing;	   /* the next record may be a decompressed one */
-	bool too_large;		   /* the limit of decompressed bytes was reached */
-	bool one_range;		   /* it ends with its range */
-	uint64_t corrupt;	   /* bytes that were skipped */
+	uint64_t at;		      /* offset of the next record in the file */
+	uint64_t end;		      /* end of the range */
+	struct perch__output *output; /* what it decompresses; NULL with one_range */
+	bool decompressing;	      /* the next record may be a decompressed one */
+	bool too_large;		      /* the limit of decompressed bytes was reached */
+	bool one_range;		      /* it ends with its range */
+	uint64_t corrupt;	      /* bytes that were skipped */
 };
 
 struct perch__index_entry {
@@ -189,23 +202,55 @@ struct perch__stream {
 	bool ended;
 };
 
-/* PERCH_ORDER_TIME: an index of the records of some rounds. */
-struct perch__sorted {
+/*
+ * PERCH_ORDER_TIME: an index of the records of some rounds. The first ones, in the order of time,
+ * can be delivered. The others are in the next block, too.
+ */
+struct perch__block {
 	struct perch__index_entry *entries;
 	size_t nr, capacity;
-	size_t next, ready; /* entries that may be delivered: from next to before ready */
-	struct perch__index_entry *copy;
-	size_t copy_capacity;
-	/* by block of the index: the lowest offset that this block and later ones need */
+	size_t ready; /* entries that may be delivered */
+	/* the lowest offset that is needed, by PERCH__INDEX_BLOCK entries: that they and later ones
+	 * need; with streams by range: that the next block needs */
 	uint64_t *needed_from;
 	size_t needed_capacity;
-	struct perch__rounds rounds;
+	struct perch__output output;
+	struct perch__cursor cursor; /* at the end of the block */
+	uint64_t from;		     /* position of the block, for the progress */
+	uint64_t late;		     /* of the rounds, up to the end of the block */
+	bool ended;		     /* it is the last one */
+	bool whole;		     /* it has all records of the file */
+	struct perch_error err;	     /* if it could not be made: why; else errnum is 0 */
+};
+
+/* One is delivered. The others are made meanwhile, or are ready. */
+#define PERCH__BLOCKS 3u
+
+/* PERCH_ORDER_TIME: what makes blocks. One thread at a time may do so. */
+struct perch__sorter {
+	struct perch__block *last;    /* that was made; NULL: none */
 	struct perch__stream *stream; /* one for each range; NULL: one after the other is read */
-	size_t batch;		      /* records in a batch, at least */
-	uint64_t from;		      /* position of the batch, for the progress */
-	bool started, ended;
-	bool whole; /* the index has all records of the file */
-	int failed; /* errno of a batch that could not be read */
+	struct perch__index_entry *copy;
+	size_t copy_capacity;
+	struct perch__rounds rounds;
+};
+
+/* The blocks of a reader, and who has them. */
+struct perch__blocks {
+	struct perch__block *block; /* that is delivered; NULL: none */
+	size_t next;		    /* its entry that is next */
+	uint32_t process;	    /* the generation of a process with other threads; 0: none */
+	size_t batch;		    /* records in a block, at least */
+	pthread_mutex_t mutex;	    /* of the members below */
+	pthread_cond_t made;
+	struct perch__block *ready[PERCH__BLOCKS]; /* in their order */
+	size_t nr_ready;
+	struct perch__block *unused[PERCH__BLOCKS];
+	size_t nr_unused;
+	bool making; /* a thread makes a block: it has the sorter, and reader->cursor */
+	bool ended;  /* the last block was made, or one could not be made */
+	struct perch__sorter sorter;
+	struct perch__block all[PERCH__BLOCKS];
 };
 
 struct perch_reader {
@@ -264,9 +309,7 @@ struct perch_reader {
 	size_t trace_strings_size;
 
 	enum perch_order order;
-	struct perch__cursor cursor;
 	uint64_t released; /* pages before this offset were released */
-	struct perch__sorted sorted;
 	uint64_t undecoded, unknown;
 	bool keep_damaged;
 
@@ -277,14 +320,13 @@ struct perch_reader {
 	bool merging_deferred, delivering_deferred, ended;
 
 	struct perch__decompressor *decompressor;
-	/* A record offset of `extent` or more refers to these bytes: extent + discarded is the
-	 * first one. */
-	uint8_t *decompressed;
-	uint64_t discarded;
-	size_t decompressed_capacity;
-	struct perch__compressed *compressed;
-	size_t nr_compressed, compressed_capacity;
 	uint64_t *scratch; /* for a record that is not aligned */
+	/* of the records that are delivered; with PERCH_ORDER_FILE that of blocks.all[0] */
+	const struct perch__output *output;
+	struct perch__blocks blocks;
+	/* with PERCH_ORDER_TIME that of the thread that makes a block: far from what others write
+	 */
+	struct perch__cursor cursor;
 };
 
 /* common.c: returns zeroed memory that perch_reader_close() frees, or NULL if out of memory. */
@@ -392,36 +434,43 @@ void perch__cursor_of_range(const struct perch_reader *reader, struct perch__cur
  * checked size of the record, because the file may change meanwhile.
  */
 uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t size);
-/* Returns the bytes of a record in the file, or of a decompressed record. */
-static inline const uint8_t *perch__record_at(const struct perch_reader *reader, uint64_t offset)
+/* Returns the bytes of a record in the file, or of a decompressed record of the output. */
+static inline const uint8_t *perch__record_at(const struct perch_reader *reader,
+					      const struct perch__output *output, uint64_t offset)
 {
 	return offset < reader->extent
 		       ? reader->file + offset
-		       : reader->decompressed + (offset - reader->extent - reader->discarded);
+		       : output->bytes + (offset - reader->extent - output->discarded);
 }
 /*
  * Returns the number of bytes from a record to the end of all records. Other programs may change
  * the mapped file, so the record's size may not be the one that the cursor checked: nothing is read
  * beyond this.
  */
-static inline uint64_t perch__record_available(const struct perch_reader *reader, uint64_t offset)
+static inline uint64_t perch__record_available(const struct perch_reader *reader,
+					       const struct perch__output *output, uint64_t offset)
 {
-	return offset < reader->extent ? reader->records_end - offset
-				       : reader->discarded + reader->cursor.decompressed_end -
-						 (offset - reader->extent);
+	return offset < reader->extent
+		       ? reader->records_end - offset
+		       : output->discarded + output->end - (offset - reader->extent);
 }
 /*
  * Returns the offset of a record in its own file; of a decompressed record, that of the compressed
  * one.
  */
-uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, uint16_t size);
+uint64_t perch__file_offset(const struct perch_reader *reader, const struct perch__output *output,
+			    uint64_t offset, uint16_t size);
 /* Releases the pages of the mapped file from *released to before this offset. */
 void perch__release(const struct perch_reader *reader, uint64_t *released, uint64_t before);
-/* Discards the first decompressed bytes. */
-void perch__discard_decompressed(struct perch_reader *reader, struct perch__cursor *cursor,
-				 uint64_t bytes);
+/*
+ * Moves an output to another one, or to itself, without its first bytes. Returns 0, or -ENOMEM if
+ * it is another one.
+ */
+int perch__output_move(struct perch__output *to, const struct perch__output *from, uint64_t bytes);
+void perch__output_free(struct perch__output *output);
 /* Returns the number of bytes of records that the cursor has passed. */
-uint64_t perch__cursor_position(const struct perch_reader *reader);
+uint64_t perch__cursor_position(const struct perch_reader *reader,
+				const struct perch__cursor *cursor);
 
 /* decompress.c: COMPRESSED and COMPRESSED2 records. */
 static inline bool perch__is_compressed(uint32_t type)
@@ -429,40 +478,26 @@ static inline bool perch__is_compressed(uint32_t type)
 	return type == PERCH_RECORD_COMPRESSED || type == PERCH_RECORD_COMPRESSED2;
 }
 /*
- * Appends the records in a compressed record of `size` bytes to reader->decompressed at *end.
- * Returns 0, or a negative errno: -EBADMSG if it is corrupt, -EFBIG at the limit of the output.
+ * Appends the records in a compressed record of `size` bytes to the output. Returns 0, or a
+ * negative errno: -EBADMSG if it is corrupt, -EFBIG at the limit of the output.
  */
 int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16_t size,
-		      uint64_t *end, struct perch_error *err);
+		      struct perch__output *output, struct perch_error *err);
 /* The next compressed record starts another stream. */
 void perch__decompress_begin(struct perch_reader *reader);
 void perch__decompress_restart(struct perch_reader *reader);
 void perch__decompress_free(struct perch_reader *reader);
 
 /*
- * order.c: the next record by time. Returns 1 and its offset for perch__record_at(), 0 at the end,
- * or a negative errno.
+ * order/blocks.c: the next record by time. Returns 1 and its offset for perch__record_at(), 0 at
+ * the end, or a negative errno.
  */
-#define PERCH__INDEX_BLOCK   8192u
-#define PERCH__BATCH_RECORDS 32768u
-#define PERCH__BATCH_BYTES   (16u << 20)
-int perch__sorted_next(struct perch_reader *reader, uint64_t *offset, struct perch_error *err);
-void perch__sorted_rewind(struct perch_reader *reader);
-void perch__sorted_free(struct perch_reader *reader);
-int perch__index_sort(struct perch__sorted *sorted);
-
-/* streams.c: the files of a directory, side by side. */
-
-/* Makes the streams of a directory in which nothing is compressed. Returns 0 or a negative errno.
- */
-int perch__streams_begin(struct perch_reader *reader, struct perch_error *err);
-void perch__streams_free(struct perch_reader *reader);
-/* Adds the records of a batch to the index. Returns 0 or a negative errno. */
-int perch__streams_collect(struct perch_reader *reader, struct perch_error *err);
-/* The lowest time that a record can have which is not in the index. */
-uint64_t perch__streams_limit(const struct perch_reader *reader);
-/* Releases the pages that no record of the index needs. */
-void perch__streams_release(struct perch_reader *reader);
+int perch__blocks_next(struct perch_reader *reader, uint64_t *offset, struct perch_error *err);
+void perch__blocks_init(struct perch_reader *reader);
+void perch__blocks_rewind(struct perch_reader *reader);
+/* True in a child of fork(2) if a thread of the parent may have changed the reader meanwhile. */
+bool perch__blocks_are_forked(const struct perch_reader *reader);
+void perch__blocks_free(struct perch_reader *reader);
 
 /* ---- writer.c ---- */
 

@@ -100,7 +100,7 @@ static int new_reader(struct perch_reader **result, const char *path, int fd,
 	if (!reader)
 		return PERCH__NO_MEMORY(err, "to read a file");
 	reader->order = order;
-	reader->sorted.batch = PERCH__BATCH_RECORDS;
+	perch__blocks_init(reader);
 	reader->fd = fd;
 	reader->path = path ? strdup(path) : NULL;
 	rc = reader->path || !path ? open_file(reader, err)
@@ -152,14 +152,16 @@ void perch_reader_close(struct perch_reader *reader)
 		return;
 	perch__reader_free_all(reader);
 	perch__unload(reader);
-	perch__decompress_free(reader);
+	/* what a thread of the parent may have been changing stays allocated: its pointers may be
+	 * those of memory that is free */
+	if (!perch__blocks_are_forked(reader)) {
+		perch__decompress_free(reader);
+		perch__blocks_free(reader);
+	}
 	perch_deferred_free(reader->deferred);
 	perch_decoder_free(reader->decoder);
 	perch__free_tracepoints(reader);
 	free(reader->build_ids);
-	perch__sorted_free(reader);
-	free(reader->decompressed);
-	free(reader->compressed);
 	free(reader->scratch);
 	free(reader->path);
 	free(reader);
@@ -203,7 +205,7 @@ void perch_reader_rewind(struct perch_reader *reader)
 	reader->released = 0;
 	restart_deferred(reader);
 	if (reader->order == PERCH_ORDER_TIME)
-		perch__sorted_rewind(reader);
+		perch__blocks_rewind(reader);
 	else
 		perch__cursor_start(reader, &reader->cursor);
 }
@@ -213,7 +215,7 @@ static int next_in_order(struct perch_reader *reader, uint64_t *offset, struct p
 	int rc;
 
 	if (reader->order == PERCH_ORDER_TIME)
-		return perch__sorted_next(reader, offset, err);
+		return perch__blocks_next(reader, offset, err);
 	rc = perch__cursor_next(reader, &reader->cursor, offset, err);
 	/* the pages of the last record stay until the next call */
 	if (rc > 0 && *offset < reader->extent && reader->released + RELEASE_EVERY < *offset)
@@ -257,9 +259,10 @@ static int next_record(struct perch_reader *reader, struct perch_record *record,
 	int rc;
 
 	while ((rc = next_in_order(reader, &offset, err)) > 0) {
-		uint64_t available = perch__record_available(reader, offset);
+		const struct perch__output *output = reader->output;
+		uint64_t available = perch__record_available(reader, output, offset);
 		const void *bytes =
-			aligned_record(reader, perch__record_at(reader, offset), available);
+			aligned_record(reader, perch__record_at(reader, output, offset), available);
 
 		if (!bytes)
 			return PERCH__NO_MEMORY(err, "for a record");
@@ -272,10 +275,10 @@ static int next_record(struct perch_reader *reader, struct perch_record *record,
 			if (!reader->keep_damaged)
 				continue;
 			copy_header(reader, record, bytes);
-			record->offset = perch__file_offset(reader, offset, record->size);
+			record->offset = perch__file_offset(reader, output, offset, record->size);
 			return -EBADMSG;
 		}
-		record->offset = perch__file_offset(reader, offset, record->size);
+		record->offset = perch__file_offset(reader, output, offset, record->size);
 		if (__builtin_expect(record->type - 1 >= PERCH_RECORD_SAMPLE, 0) &&
 		    !perch_record_name(record->type))
 			reader->unknown++;
@@ -358,12 +361,22 @@ void perch_reader_keep_damaged(struct perch_reader *reader, bool keep)
 	reader->keep_damaged = keep;
 }
 
+/* Up to the end of what was sorted for the record that was delivered last. */
+static const struct perch__cursor *delivered_cursor(const struct perch_reader *reader)
+{
+	return reader->order == PERCH_ORDER_TIME && reader->blocks.block
+		       ? &reader->blocks.block->cursor
+		       : &reader->cursor;
+}
+
 void perch_reader_get_damage(const struct perch_reader *reader, struct perch_reader_damage *damage)
 {
+	const struct perch__cursor *cursor = delivered_cursor(reader);
+
 	*damage = (struct perch_reader_damage){
 		.missing_bytes = reader->missing_bytes,
-		.corrupt_bytes = reader->cursor.corrupt,
-		.late_records = reader->sorted.rounds.late,
+		.corrupt_bytes = cursor->corrupt,
+		.late_records = reader->blocks.block ? reader->blocks.block->late : 0,
 		.undecoded_records = reader->undecoded,
 		.unknown_records = reader->unknown,
 		.unknown_features = reader->unknown_features,
@@ -371,19 +384,19 @@ void perch_reader_get_damage(const struct perch_reader *reader, struct perch_rea
 		.damaged_functions = reader->damaged_functions,
 		.missing_files = reader->nr_ranges > 1 ? reader->missing_files : 0,
 		.unfinished = reader->unfinished,
-		.too_large = reader->cursor.too_large,
+		.too_large = cursor->too_large,
 	};
 }
 
 void perch_reader_progress(const struct perch_reader *reader, uint64_t *done, uint64_t *total)
 {
-	const struct perch__sorted *sorted = &reader->sorted;
+	const struct perch__block *block = reader->blocks.block;
+	size_t next = reader->blocks.next;
 
 	*total = 0;
 	for (size_t i = 0; i < reader->nr_ranges; i++)
 		*total += reader->range[i].end - reader->range[i].start;
-	*done = perch__cursor_position(reader);
-	if (reader->order == PERCH_ORDER_TIME && sorted->next < sorted->ready)
-		*done = sorted->from +
-			(double)sorted->next / sorted->ready * (*done - sorted->from);
+	*done = perch__cursor_position(reader, delivered_cursor(reader));
+	if (block && next < block->ready)
+		*done = block->from + (double)next / block->ready * (*done - block->from);
 }

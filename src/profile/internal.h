@@ -293,6 +293,7 @@ struct perch_profile {
 	struct batch *batch;	/* that is filled */
 	size_t nr_threads;	/* that may count; 0: the program does */
 	bool starts_debug_info; /* in another thread */
+	bool reads_ahead;	/* of the options: the threads do, if they have nothing to count */
 	/* NULL: none. They have addresses, flat, stacks and last_stack[].number for themselves,
 	 * except between perch__samples_count() and the next sample. */
 	struct counters *counters;

@@ -64,6 +64,7 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	if (options && options->threads && !profile->branches && !profile->parent.is_set &&
 	    !profile->ignored.is_set)
 		profile->nr_threads = nr_threads(options);
+	profile->reads_ahead = profile->reader && options->read_ahead;
 	profile->starts_debug_info = options && options->threads && profile->with_functions;
 	if (!rc)
 		rc = perch_addresses_new(&profile->addresses, processes, symbols, err);

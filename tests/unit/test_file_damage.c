@@ -469,8 +469,9 @@ static void survives_sizes_that_change(void **state)
 	assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
 	fd = open(path, O_WRONLY);
 	assert_int_equal(fstat(fd, &status), 0);
-	for (size_t i = 1; i < reader->sorted.nr; i++)
-		assert_int_equal(pwrite(fd, &size, 2, reader->sorted.entries[i].offset + 6), 2);
+	for (size_t i = 1; i < reader->blocks.block->nr; i++)
+		assert_int_equal(pwrite(fd, &size, 2, reader->blocks.block->entries[i].offset + 6),
+				 2);
 	close(fd);
 	assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
 	assert_int_equal(reader->undecoded, 10);

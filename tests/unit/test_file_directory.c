@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include "file_fixture.h"
+#include "file/order/order.h"
 
 static struct perch_writer *open_directory(void)
 {
@@ -176,14 +177,14 @@ static size_t read_files(size_t batch, uint64_t *offsets, size_t *most)
 	uint64_t last = 0;
 	size_t nr = 0;
 
-	reader->sorted.batch = batch;
+	reader->blocks.batch = batch;
 	*most = 0;
 	for (int pass = 0; pass < 2; pass++) {
 		nr = 0;
 		last = 0;
 		while (perch_reader_next(reader, &record, NULL) > 0) {
-			if (reader->sorted.nr > *most)
-				*most = reader->sorted.nr;
+			if (reader->blocks.block->nr > *most)
+				*most = reader->blocks.block->nr;
 			if (record.type != PERCH_RECORD_SAMPLE)
 				continue;
 			offsets[nr] = (uintptr_t)record.bytes - (uintptr_t)reader->file;
@@ -236,6 +237,7 @@ static void batches_grow_while_nothing_is_delivered(void **state)
 {
 	struct perch_writer *writer = open_directory(), *part[2];
 	struct perch_reader *reader;
+	struct perch__block *block;
 	size_t calls = 0;
 
 	(void)state;
@@ -248,12 +250,13 @@ static void batches_grow_while_nothing_is_delivered(void **state)
 	}
 	close_writer(writer);
 	reader = open_reader(PERCH_ORDER_TIME);
-	reader->sorted.batch = 1;
+	reader->blocks.batch = 1;
+	block = &reader->blocks.all[0];
 	assert_int_equal(perch__streams_begin(reader, NULL), 0);
-	assert_non_null(reader->sorted.stream);
-	for (; !reader->sorted.ended; calls++)
-		assert_int_equal(perch__streams_collect(reader, NULL), 0);
-	assert_in_range(reader->sorted.nr, 40002, 40100);
+	assert_non_null(reader->blocks.sorter.stream);
+	for (; !block->ended; calls++)
+		assert_int_equal(perch__streams_collect(reader, block, NULL), 0);
+	assert_in_range(block->nr, 40002, 40100);
 	assert_in_range(calls, 2, 12); /* each sorts all: 80 would be one for each block */
 	perch_reader_close(reader);
 	remove_directory(path);
@@ -279,7 +282,7 @@ static void takes_no_compressed_record_from_a_changed_file(void **state)
 	}
 	close_writer(writer);
 	reader = open_reader(PERCH_ORDER_TIME);
-	reader->sorted.batch = 1;
+	reader->blocks.batch = 1;
 	assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
 	for (size_t i = 0; i < 2; i++) {
 		int fd;
@@ -294,7 +297,7 @@ static void takes_no_compressed_record_from_a_changed_file(void **state)
 	while (perch_reader_next(reader, &record, NULL) > 0)
 		nr += record.type == PERCH_RECORD_SAMPLE;
 	assert_true(nr >= 7993);
-	assert_int_equal(reader->nr_compressed, 0);
+	assert_int_equal(reader->output->nr_compressed, 0);
 	perch_reader_get_damage(reader, &damage);
 	assert_int_equal(damage.corrupt_bytes, 6 * 48);
 	perch_reader_close(reader);

@@ -39,7 +39,7 @@ static struct perch_reader *open_with_batch(size_t batch)
 {
 	struct perch_reader *reader = open_reader(PERCH_ORDER_TIME);
 
-	reader->sorted.batch = batch;
+	reader->blocks.batch = batch;
 	return reader;
 }
 
@@ -118,7 +118,7 @@ static void rounds_have_the_order_of_the_whole_file(void **state)
 				perch_reader_rewind(reader);
 			}
 			if (batches[i] <= 3)
-				assert_true(reader->sorted.capacity <= 8 * PER_ROUND);
+				assert_true(reader->blocks.all[0].capacity <= 8 * PER_ROUND);
 			perch_reader_close(reader);
 		}
 	}
@@ -177,7 +177,7 @@ static void continues_after_a_wrong_time(void **state)
 	for (from = 0; delivered[from].time < 15000 || delivered[from].time >= 1ull << 60; from++)
 		assert_true(from < nr);
 	expect_order(delivered + from, nr - from);
-	assert_true(reader->sorted.capacity <= 8 * PER_ROUND);
+	assert_true(reader->blocks.all[0].capacity <= 8 * PER_ROUND);
 	perch_reader_close(reader);
 }
 
@@ -195,7 +195,7 @@ static void times_that_go_back(void **state)
 	reader = open_with_batch(1);
 	assert_int_equal(deliver(reader, delivered), 90 * PER_ROUND);
 	assert_in_range(late_records(reader), 2, 4 * PER_ROUND);
-	assert_true(reader->sorted.capacity <= 8 * PER_ROUND);
+	assert_true(reader->blocks.all[0].capacity <= 8 * PER_ROUND);
 	perch_reader_close(reader);
 }
 
@@ -276,8 +276,8 @@ static void discards_decompressed_records(void **state)
 			assert_memory_equal(some, whole, nr * sizeof(*some));
 			assert_int_equal(late_records(reader), 0);
 			if (batches[i] <= 3) {
-				assert_true(reader->discarded > 190 * 6 * 48);
-				assert_true(reader->compressed_capacity <= 64);
+				assert_true(reader->output->discarded > 190 * 6 * 48);
+				assert_true(reader->output->compressed_capacity <= 64);
 			}
 			perch_reader_rewind(reader);
 		}

@@ -256,6 +256,7 @@ int report_read_start(struct report_reading *reading, struct report *report)
 
 	reading->report = report;
 	cli_input_set_threads(&report->input, &options);
+	options.read_ahead = options.threads;
 	reading->shows_chains = !options.flat;
 	if (options.threads && options.inlined && !options.flat && !options.branches)
 		reading->left_starts = FIRST_SAMPLES;

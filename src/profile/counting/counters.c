@@ -3,9 +3,10 @@
  * Threads that count batches. A single one counts in the profile. Each of several has addresses and
  * stacks of its own, and gets every n-th batch. The merge goes through all batches in their order:
  * it adds what each had as the first one of its thread. So addresses and stacks get the numbers
- * that they have without threads.
+ * that they have without threads. Threads without batches read ahead.
  */
 #include "base/batch_thread.h"
+#include "file/ahead.h"
 #include "profile/internal.h"
 
 #define BATCHES 4 /* that wait for a thread */
@@ -63,6 +64,13 @@ static int count_separately(void *context, void *passed)
 	perch__stacks_add(&counter->stacks, counter->last_stack, batch);
 	batch->nr = batch->nr_keys = 0;
 	return 0;
+}
+
+static bool read_ahead(void *context)
+{
+	const struct counter *counter = context;
+
+	return perch__reader_read_ahead(counter->profile->reader);
 }
 
 /* ---- the merge ---- */
@@ -196,6 +204,7 @@ static bool start_counter(struct counter *counter, bool separately)
 	}
 	counter->thread = perch__batch_thread_new(&(struct perch__batch_job){
 		.run = separately ? count_separately : count_in_profile,
+		.idle = counter->profile->reads_ahead ? read_ahead : NULL,
 		.context = counter,
 		.batch_size = sizeof(struct batch),
 		.nr_batches = BATCHES,

@@ -5,8 +5,7 @@
  * limit is read next, so the index has what the files have of one part of the time. Nothing is
  * assumed about the order in a file: it may have several rings, and it has no FINISHED_ROUND.
  */
-#include "base/no_memory.h"
-#include "base/search.h"
+#include "order.h"
 #include "rounds.h"
 
 #define BLOCK_RECORDS 512u
@@ -45,7 +44,7 @@ static int scan_blocks(struct perch_reader *reader, struct perch__stream *stream
 				return -ENOMEM;
 			*block = UINT64_MAX;
 		}
-		time = perch__rounds_time(reader, &rounds, offset);
+		time = perch__rounds_time(reader, NULL, &rounds, offset);
 		/* what was there before the recording has no time, and comes first */
 		if (time < *block && (time || !rounds.latest))
 			*block = time;
@@ -64,27 +63,27 @@ static void make_limits(struct perch__stream *stream)
 
 void perch__streams_free(struct perch_reader *reader)
 {
-	struct perch__sorted *sorted = &reader->sorted;
+	struct perch__sorter *sorter = &reader->blocks.sorter;
 
-	for (size_t i = 0; sorted->stream && i < reader->nr_ranges; i++)
-		free(sorted->stream[i].limit);
-	free(sorted->stream);
-	sorted->stream = NULL;
+	for (size_t i = 0; sorter->stream && i < reader->nr_ranges; i++)
+		free(sorter->stream[i].limit);
+	free(sorter->stream);
+	sorter->stream = NULL;
 }
 
 /* Compressed records of several files would need as many decompressors. */
 int perch__streams_begin(struct perch_reader *reader, struct perch_error *err)
 {
-	struct perch__sorted *sorted = &reader->sorted;
+	struct perch__sorter *sorter = &reader->blocks.sorter;
 	int rc = 1;
 
 	if (reader->nr_ranges < 2 || reader->copied)
 		return 0;
-	sorted->stream = calloc(reader->nr_ranges, sizeof(*sorted->stream));
-	if (!sorted->stream)
+	sorter->stream = calloc(reader->nr_ranges, sizeof(*sorter->stream));
+	if (!sorter->stream)
 		return -ENOMEM;
 	for (size_t i = 0; i < reader->nr_ranges && rc > 0; i++) {
-		struct perch__stream *stream = &sorted->stream[i];
+		struct perch__stream *stream = &sorter->stream[i];
 
 		perch__cursor_of_range(reader, &stream->cursor, i);
 		stream->released = reader->range[i].start;
@@ -96,7 +95,7 @@ int perch__streams_begin(struct perch_reader *reader, struct perch_error *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* ---- batches ---- */
+/* ---- blocks of the reader ---- */
 
 static uint64_t limit_of(const struct perch__stream *stream)
 {
@@ -109,7 +108,7 @@ static struct perch__stream *lowest_stream(const struct perch_reader *reader)
 	struct perch__stream *lowest = NULL;
 
 	for (size_t i = 0; i < reader->nr_ranges; i++) {
-		struct perch__stream *stream = &reader->sorted.stream[i];
+		struct perch__stream *stream = &reader->blocks.sorter.stream[i];
 
 		if (!stream->ended && (!lowest || limit_of(stream) < limit_of(lowest)))
 			lowest = stream;
@@ -125,10 +124,9 @@ uint64_t perch__streams_limit(const struct perch_reader *reader)
 }
 
 /* Reads a block of a file. */
-static int read_block(struct perch_reader *reader, struct perch__stream *stream,
-		      struct perch_error *err)
+static int read_block(struct perch_reader *reader, struct perch__block *block,
+		      struct perch__stream *stream, struct perch_error *err)
 {
-	struct perch__sorted *sorted = &reader->sorted;
 	uint64_t offset, from = stream->cursor.at;
 	struct perch__index_entry *entry;
 	int rc = 1;
@@ -137,10 +135,10 @@ static int read_block(struct perch_reader *reader, struct perch__stream *stream,
 		rc = perch__cursor_next(reader, &stream->cursor, &offset, err);
 		if (rc <= 0)
 			break;
-		entry = PERCH__ARRAY_APPEND(sorted->entries, sorted->nr, sorted->capacity);
+		entry = PERCH__ARRAY_APPEND(block->entries, block->nr, block->capacity);
 		if (!entry)
 			return -ENOMEM;
-		entry->time = perch__rounds_time(reader, &stream->rounds, offset);
+		entry->time = perch__rounds_time(reader, NULL, &stream->rounds, offset);
 		entry->offset = offset;
 	}
 	stream->at++;
@@ -151,45 +149,47 @@ static int read_block(struct perch_reader *reader, struct perch__stream *stream,
 	return rc < 0 ? rc : 0;
 }
 
-int perch__streams_collect(struct perch_reader *reader, struct perch_error *err)
+int perch__streams_collect(struct perch_reader *reader, struct perch__block *block,
+			   struct perch_error *err)
 {
-	struct perch__sorted *sorted = &reader->sorted;
 	uint64_t from = reader->cursor.at;
 	struct perch__stream *stream;
-	size_t before = sorted->nr;
+	size_t before = block->nr;
 	int rc = 0;
 
 	/* at least as many as are held, because the next sort visits all of them */
 	while (!rc &&
-	       (sorted->nr - before < before || (sorted->nr - before < sorted->batch &&
-						 reader->cursor.at - from < PERCH__BATCH_BYTES))) {
+	       (block->nr - before < before || (block->nr - before < reader->blocks.batch &&
+						reader->cursor.at - from < PERCH__BATCH_BYTES))) {
 		stream = lowest_stream(reader);
-		sorted->ended = !stream;
+		block->ended = !stream;
 		if (!stream)
 			break;
-		rc = read_block(reader, stream, err);
+		rc = read_block(reader, block, stream, err);
 	}
 	return rc;
 }
 
-void perch__streams_release(struct perch_reader *reader)
+int perch__streams_plan_release(struct perch_reader *reader, struct perch__block *block)
 {
-	struct perch__sorted *sorted = &reader->sorted;
-	uint64_t *needed = calloc(reader->nr_ranges, sizeof(*needed));
-
-	if (!needed)
-		return; /* the pages stay */
+	if (PERCH__ARRAY_RESERVE(block->needed_from, block->needed_capacity, reader->nr_ranges))
+		return -ENOMEM;
 	for (size_t i = 0; i < reader->nr_ranges; i++)
-		needed[i] = sorted->stream[i].cursor.at;
-	for (size_t i = 0; i < sorted->nr; i++) {
-		uint64_t offset = sorted->entries[i].offset;
+		block->needed_from[i] = reader->blocks.sorter.stream[i].cursor.at;
+	for (size_t i = block->ready; i < block->nr; i++) {
+		uint64_t offset = block->entries[i].offset;
 		size_t range =
 			PERCH__SEARCH(reader->nr_ranges, k, reader->range[k].start <= offset) - 1;
 
-		if (offset < needed[range])
-			needed[range] = offset;
+		if (offset < block->needed_from[range])
+			block->needed_from[range] = offset;
 	}
+	return 0;
+}
+
+void perch__streams_release(struct perch_reader *reader, const struct perch__block *block)
+{
 	for (size_t i = 0; i < reader->nr_ranges; i++)
-		perch__release(reader, &sorted->stream[i].released, needed[i]);
-	free(needed);
+		perch__release(reader, &reader->blocks.sorter.stream[i].released,
+			       block->needed_from[i]);
 }

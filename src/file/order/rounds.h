@@ -3,10 +3,10 @@
  * The rounds of a recorder. A recorder ends each round with FINISHED_ROUND. All records after one
  * are newer than the newest record of the round before.
  */
-#ifndef PERCH_FILE_ROUNDS_H
-#define PERCH_FILE_ROUNDS_H
+#ifndef PERCH_FILE_ORDER_ROUNDS_H
+#define PERCH_FILE_ORDER_ROUNDS_H
 
-#include "internal.h"
+#include "file/internal.h"
 
 /*
  * Returns true for a round whose records are all older than one that was delivered. The times of
@@ -36,13 +36,15 @@ static inline void perch__end_round(struct perch__rounds *rounds)
 /*
  * The time of a record. Records without one get the position that they have in a reader that sorts
  * round by round: it delivers them at once, before all records that wait for the end of the round.
- * The limit does not fall, so these records keep their order.
+ * The limit does not fall, so these records keep their order. output: NULL if no record of the
+ * cursor is decompressed.
  */
-static inline uint64_t perch__rounds_time(struct perch_reader *reader, struct perch__rounds *rounds,
-					  uint64_t offset)
+static inline uint64_t perch__rounds_time(const struct perch_reader *reader,
+					  const struct perch__output *output,
+					  struct perch__rounds *rounds, uint64_t offset)
 {
-	const uint8_t *record = perch__record_at(reader, offset);
-	uint64_t time, available = perch__record_available(reader, offset);
+	const uint8_t *record = perch__record_at(reader, output, offset);
+	uint64_t time, available = perch__record_available(reader, output, offset);
 
 	/* the CPU prefetches no more than a page */
 	__builtin_prefetch(record + 1024);
