@@ -95,3 +95,10 @@ int cli_refuse_name(const char *command, const char *option, const struct cli_na
 	put_names(names);
 	return CLI_EXIT_USAGE;
 }
+
+bool cli_is_word(const char *word, const char *name)
+{
+	size_t length = strlen(word);
+
+	return length > 2 && !strncmp(name, word, length);
+}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A word of an option that must be one of a list of names. */
+/* A word that must be one of a list of names. */
 #ifndef PERCH_CLI_NAMES_H
 #define PERCH_CLI_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct cli_names {
@@ -18,5 +19,8 @@ struct cli_names {
  */
 int cli_refuse_name(const char *command, const char *option, const struct cli_names *names,
 		    const char *word, size_t length);
+
+/* True if a word is the name of a subcommand, or as in perf its first three characters or more. */
+bool cli_is_word(const char *word, const char *name);
 
 #endif

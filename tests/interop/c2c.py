@@ -163,6 +163,11 @@ def check_commands():
     done = run("mem", "report", "-i", "built", "--stdio", "-s", "mem")
     plain = run("report", "-i", "built", "--mem-mode", "--stdio", "-s", "mem")
     check(done.returncode == 0 and done.stdout == plain.stdout and "L3" in done.stdout, "mem report is report --mem-mode", done)
+    for command, word in ("mem", "rep"), ("c2c", "rep"), ("lock", "con"), ("kwork", "lat"), ("kmem", "sta"), ("sched", "time"):
+        done = run(command, word, "-i", "missing")
+        check(done.returncode == 1 and "missing: No such file" in done.stderr, f"{command} {word}: three characters are enough, as in perf", done)
+        done = run(command, word[:2], "-i", "missing")
+        check(done.returncode in (2, 127), f"... and {word[:2]} are not", done)
     for command in "mem", "c2c":
         done = run(command)
         check(done.returncode == 2 and "expected record or report" in done.stderr, command + " needs a word", done)

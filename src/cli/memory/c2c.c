@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "names.h"
 #include "shared_options.h"
 #include "terminal/pager.h"
 
@@ -119,9 +120,9 @@ int perch_cmd_c2c(int argc, char **argv)
 			   .line_size = 64 };
 	int first = cli_options_parse(&cli_c2c_usage, &c2c, argc, argv);
 
-	if (first < argc && !strcmp(argv[first], "record"))
+	if (first < argc && cli_is_word(argv[first], "record"))
 		return mem_record(COMMAND, &events, own, argc - first, argv + first);
-	if (first == argc || strcmp(argv[first], "report") != 0)
+	if (first == argc || !cli_is_word(argv[first], "report"))
 		return cli_usage_error(COMMAND, "expected record or report%s%s",
 				       first < argc ? ", not " : "",
 				       first < argc ? argv[first] : "");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "names.h"
 
 #define COMMAND "mem"
 
@@ -85,9 +86,9 @@ int perch_cmd_mem(int argc, char **argv)
 	struct mem mem = { 0 };
 	int first = cli_options_parse(&cli_mem_usage, &mem, argc, argv);
 
-	if (first < argc && !strcmp(argv[first], "record"))
+	if (first < argc && cli_is_word(argv[first], "record"))
 		return record(&mem, argc - first, argv + first);
-	if (first < argc && !strcmp(argv[first], "report"))
+	if (first < argc && cli_is_word(argv[first], "report"))
 		return report_accesses(&mem, argc - first, argv + first);
 	return cli_usage_error(COMMAND, "expected record or report%s%s",
 			       first < argc ? ", not " : "", first < argc ? argv[first] : "");

@@ -89,6 +89,7 @@ int mem_record(const char *command, const struct mem_events *events, const char 
 	char **words;
 	int status = check_options(command, argc, argv);
 
+	argv[0] = (char *)"record";
 	if (!status)
 		status = perch_cmd_record_events(argc, argv, &named);
 	if (status)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command: its subcommands. */
-#include <string.h>
-
+#include "names.h"
 #include "sched.h"
 #include "shared_options.h"
 
@@ -53,16 +52,12 @@ static int refuse_stats(const struct cli_input *input, int argc, char **argv)
 }
 
 static const struct subcommand {
-	const char *name, *short_name;
+	const char *name;
 	int (*run)(const struct cli_input *input, int argc, char **argv);
 } subcommands[] = {
-	{ "record", "rec", run_record },
-	{ "latency", "lat", sched_latency },
-	{ "timehist", "timehist", sched_timehist },
-	{ "map", "map", sched_map },
-	{ "script", "script", sched_script },
-	{ "replay", "rep", refuse_replay },
-	{ "stats", "stats", refuse_stats },
+	{ "record", run_record },  { "latency", sched_latency }, { "timehist", sched_timehist },
+	{ "map", sched_map },	   { "script", sched_script },	 { "replay", refuse_replay },
+	{ "stats", refuse_stats },
 };
 
 int perch_cmd_sched(int argc, char **argv)
@@ -74,8 +69,7 @@ int perch_cmd_sched(int argc, char **argv)
 		return cli_usage_error(SCHED_COMMAND,
 				       "expected record, latency, timehist, map or script");
 	for (size_t i = 0; i < CLI_NR(subcommands); i++)
-		if (!strcmp(argv[first], subcommands[i].name) ||
-		    !strcmp(argv[first], subcommands[i].short_name))
+		if (cli_is_word(argv[first], subcommands[i].name))
 			return subcommands[i].run(&input, argc - first, argv + first);
 	return cli_usage_error(SCHED_COMMAND,
 			       "'%s' is none of record, latency, timehist, map and script",

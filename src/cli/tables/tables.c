@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "names.h"
 #include "shared_options.h"
 #include "tables.h"
 #include "terminal/pager.h"
@@ -215,12 +216,12 @@ static void note_words(const struct tables_command *command, const char *word)
 	cli_note(command->usage->name, "'%s' is none of its words (%s) either", word, list);
 }
 
-/* As in perf, "rec" is enough for "record". Without a word it is the one by default. */
+/* Without a word it is the one by default. */
 static const struct tables_subcommand *find_subcommand(const struct tables_command *command,
 						       const char *word)
 {
 	for (const struct tables_subcommand *own = command->subcommands; own->name; own++) {
-		if (word ? !strcmp(own->name, word) : own->by_default)
+		if (word ? cli_is_word(word, own->name) : own->by_default)
 			return own;
 	}
 	return NULL;
@@ -237,7 +238,7 @@ int tables_run(struct tables *tables, const struct tables_command *command, int 
 	tables->input.records = true;
 	next = cli_options_parse(command->usage, tables, argc, argv);
 	word = next < argc ? argv[next] : NULL;
-	if (word && strlen(word) > 2 && !strncmp("record", word, strlen(word)))
+	if (word && cli_is_word(word, "record"))
 		return tables_record(tables, argc - next - 1, argv + next + 1);
 	own = find_subcommand(command, word);
 	if (!own && word) {
