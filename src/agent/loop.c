@@ -32,17 +32,6 @@ static void end_or_wait(struct agent *agent)
 
 /* ---- samples ---- */
 
-/* Bytes of all but samples and windows that wait: what is known of programs grows. */
-static uint64_t memory_of_names(const struct agent *agent)
-{
-	struct agent_window_stats stats;
-	uint64_t used = agent_allocated_memory(), other = agent_send_memory(agent);
-
-	agent_window_get_stats(agent->window, &stats);
-	other += stats.allocated;
-	return used > other ? used - other : 0;
-}
-
 static bool has_counters(const struct agent *agent)
 {
 	return agent->options->listen && agent->options->counters;
@@ -83,7 +72,7 @@ static void renew(struct agent *agent)
 
 	if (agent_source_renew(agent->source, agent_now(), &err) >= 0) {
 		agent->renewal_pause = 0;
-		agent->first_memory = memory_of_names(agent);
+		agent->first_memory = agent_names_memory(agent);
 		agent->has_old = true;
 		if (agent->outdated) {
 			agent_note(agent, "CPUs came or went: the recording started anew");
@@ -114,13 +103,13 @@ static void renew_if_needed(struct agent *agent)
 		agent->outdated = true;
 		agent->next_renewal = 0;
 	}
-	used = memory_of_names(agent);
+	used = agent_names_memory(agent);
 	agent_window_times(agent->window, 0, agent_window_oldest(agent->window) + 1, &oldest, &end);
 	if (!agent_source_free_old(agent->source, oldest))
 		return;
 	if (agent->has_old) {
 		/* what the new one has grown by since its start counts for it */
-		uint64_t left = memory_of_names(agent), freed = used > left ? used - left : 0;
+		uint64_t left = agent_names_memory(agent), freed = used > left ? used - left : 0;
 
 		agent->has_old = false;
 		agent->first_memory -= freed < agent->first_memory ? freed : agent->first_memory;

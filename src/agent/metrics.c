@@ -114,6 +114,9 @@ static void put_agent(struct agent_metrics *metrics, const struct agent *agent)
 	agent_metric_value(metrics, "part", "profiles", (double)agent->child_cpu_us / 1e6);
 	agent_metric_gauge(metrics, "perch_agent_resident_bytes", "Memory of the agent.");
 	agent_metric_value(metrics, NULL, NULL, (double)agent_resident_memory());
+	agent_metric_gauge(metrics, "perch_names_bytes",
+			   "Allocated memory without samples and windows: names of what runs.");
+	agent_metric_value(metrics, NULL, NULL, (double)agent_names_memory(agent));
 	agent_metric_counter(metrics, "perch_profiles", "Profiles that were made, by kind.");
 	for (size_t i = 0; i < AGENT_NR_KINDS; i++)
 		agent_metric_value(metrics, "kind", kinds[i], (double)agent->profiles[i]);

@@ -59,6 +59,8 @@ uint64_t agent_now(void);      /* ns of CLOCK_MONOTONIC, as the samples */
 uint64_t agent_wall_now(void); /* ns of the wall clock */
 void agent_note(const struct agent *agent, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Bytes of all but samples and windows that wait: what is known of programs may grow. */
+uint64_t agent_names_memory(const struct agent *agent);
 /* Moves what the rings have into the window. A failure ends the agent. */
 void agent_read(struct agent *agent);
 /* Moves what the rings have into the window, ends the slice, and returns the number of the next
