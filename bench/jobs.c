@@ -304,7 +304,7 @@ int main(int argc, char **argv)
 	printf("jobs: stages: order of time %.2f s, decoding %.2f s, counting %.2f s (%.2f s in "
 	       "three threads), merging %.2f s, the rest %.2f s\n",
 	       stages.order, stages.decode, stages.count, stages.counts, stages.merge, stages.rest);
-	printf("jobs: report with one thread: %.2f s of CPU time; with %u here %.2f s, and %.2f s "
+	printf("jobs: report with one thread: %.2f s of CPU time; with %d here %.2f s, and %.2f s "
 	       "until its end\n",
 	       large.cpu, THREADS, threads.cpu, threads.wall);
 	for (unsigned nr = 2; nr <= THREADS; nr++)
