@@ -128,6 +128,10 @@ static bool add_address(struct agent_names *names, struct address *to)
 						       frames[i].symbol, buffer, sizeof(buffer))
 			    : "[truncated]";
 
+		/* processes have it in common, so that engines add their samples up */
+		if (!frames[i].symbol && dso && perch_dso_is(dso, PERCH_DSO_IS_MEMORY) &&
+		    !strncmp(name, "[JIT] ", 6))
+			name = "[JIT]";
 		if (!add_function(names, name, &frames[i]))
 			return false;
 		names->function[names->nr_functions - 1].inlined = i + 1 < nr;

@@ -335,6 +335,48 @@ def check_types():
     check(agent.end()[0] == 0 and {"a_b", "a_b_2"} <= set(types) and len(set(types)) == len(types), "types of values differ", types)
 
 
+GENERATED = """
+#include <string.h>
+#include <sys/mman.h>
+__attribute__((noinline)) static unsigned hot(unsigned n)
+{
+	for (volatile unsigned i = 0; i < 1000000; i++)
+		n += i;
+	return n;
+}
+int main(void)
+{
+	char *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (code == MAP_FAILED)
+		return 1;
+	memcpy(code, (char *)hot, 512);
+	__builtin___clear_cache(code, code + 512);
+	for (;;)
+		((unsigned (*)(unsigned))code)(1);
+}
+"""
+
+
+def check_generated(work):
+    """Code of a JIT compiler without a map file has one name in all processes."""
+    source, program = os.path.join(work, "generated.c"), os.path.join(work, "generated")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(GENERATED)
+    if subprocess.run(["cc", "-O1", "-fno-stack-protector", "-fcf-protection=none", "-o", program, source], stderr=subprocess.DEVNULL, check=False).returncode:
+        skip("code of a JIT compiler", "this compiler has other options")
+        return
+    with subprocess.Popen([program]) as busy:
+        agent = Agent("-p", str(busy.pid))
+        wait_for_samples(agent, 10)
+        if busy.poll() is None:
+            names = {stack[0] for stack, _, _ in agent.profile("past=60").samples if stack}
+            check("[JIT]" in names and not [name for name in names if "tid" in name], "code of a JIT compiler has one name", sorted(names))
+        else:
+            skip("code of a JIT compiler", "memory that can be written and run is refused here")
+        busy.kill()
+    agent.end()
+
+
 def check_off_cpu(program):
     """The time off the CPU is a profile of its own."""
     agent = Agent("--off-cpu")
@@ -383,6 +425,7 @@ def main():
             check_rights(program, work)
             check_doctor()
             check_types()
+            check_generated(work)
         finally:
             hot.kill()
             hot.wait()
