@@ -96,6 +96,16 @@ static double seconds_of(const struct timeval *time)
 	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
 }
 
+uint64_t agent_names_memory(const struct agent *agent)
+{
+	struct agent_window_stats stats;
+	uint64_t used = agent_allocated_memory(), other = agent_send_memory(agent);
+
+	agent_window_get_stats(agent->window, &stats);
+	other += stats.allocated;
+	return used > other ? used - other : 0;
+}
+
 static void put_agent(struct agent_metrics *metrics, const struct agent *agent)
 {
 	static const char *const kinds[AGENT_NR_KINDS] = { "cpu",  "off_cpu",	"page",

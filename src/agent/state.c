@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "memory.h"
 #include "state.h"
 
 #define SLICE_NS 1000000000ull
@@ -56,16 +55,6 @@ uint64_t agent_cut(struct agent *agent)
 	agent->next_slice = agent_now() + SLICE_NS;
 	agent->slice = agent_window_cut(agent->window, agent_now());
 	return agent->slice;
-}
-
-uint64_t agent_names_memory(const struct agent *agent)
-{
-	struct agent_window_stats stats;
-	uint64_t used = agent_allocated_memory(), other = agent_send_memory(agent);
-
-	agent_window_get_stats(agent->window, &stats);
-	other += stats.allocated;
-	return used > other ? used - other : 0;
 }
 
 uint64_t agent_boundary(struct agent *agent, uint64_t from)

@@ -59,8 +59,6 @@ uint64_t agent_now(void);      /* ns of CLOCK_MONOTONIC, as the samples */
 uint64_t agent_wall_now(void); /* ns of the wall clock */
 void agent_note(const struct agent *agent, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Bytes of all but samples and windows that wait: what is known of programs may grow. */
-uint64_t agent_names_memory(const struct agent *agent);
 /* Moves what the rings have into the window. A failure ends the agent. */
 void agent_read(struct agent *agent);
 /* Moves what the rings have into the window, ends the slice, and returns the number of the next
@@ -114,5 +112,7 @@ void agent_http_run(struct agent *agent);
 
 /* Returns the text, which free(3) frees; NULL: no memory. */
 char *agent_metrics(const struct agent *agent, bool open_metrics, size_t *size);
+/* Bytes of all but samples and windows that wait: what is known of programs may grow. */
+uint64_t agent_names_memory(const struct agent *agent);
 
 #endif
