@@ -254,7 +254,7 @@ static void send_descriptor(int to, int fd)
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control = { 0 };
-	char byte[1] = "x";
+	char byte[1] = { 'x' };
 	struct iovec data = { .iov_base = byte, .iov_len = 1 };
 	struct msghdr message = { .msg_iov = &data,
 				  .msg_iovlen = 1,

@@ -23,7 +23,7 @@ enum {
 };
 
 /* Another version of perch, or another byte order, has other ones. */
-static const char magic[8] = "PERCHIX2";
+static const char magic[8] = { 'P', 'E', 'R', 'C', 'H', 'I', 'X', '2' };
 static const uint32_t order_mark = 0x01020304;
 
 /* What a file begins with. The rest follows. */

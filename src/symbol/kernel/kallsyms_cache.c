@@ -30,7 +30,7 @@ enum {
 	BLOCK = 128, /* functions */
 };
 
-static const char magic[8] = "PERCHKS2";
+static const char magic[8] = { 'P', 'E', 'R', 'C', 'H', 'K', 'S', '2' };
 
 /*
  * The beginning of the file. The index, the functions, their names and the lines of modules, as in
