@@ -100,7 +100,9 @@ def check_page(agent):
 def check_requests(agent):
     for path, wanted in (("/x", 404), ("/debug/pprof/", 404), ("/debug/pprof/offcpu", 404), ("/debug/pprof/profile?seconds=0", 400),
                          ("/debug/pprof/profile?seconds=99999", 400), ("/debug/pprof/profile?seconds=-1", 400),
-                         ("/debug/pprof/profile?past=1x", 400), ("/debug/pprof/profile?past=2&seconds=2", 400), ("/debug/pprof/profile?past=2&cgroup=a", 400), ("/../../etc/passwd", 404)):
+                         ("/debug/pprof/profile?past=1x", 400), ("/debug/pprof/profile?past=2&seconds=2", 400), ("/debug/pprof/profile?past=2&cgroup=a", 400),
+                         ("/debug/pprof/profile?past=2&cgroup=", 400), ("/debug/pprof/profile?past=2&cgroup", 400), ("/debug/pprof/profile?seconds", 400),
+                         ("/../../etc/passwd", 404)):
         status, body, _ = agent.get(path)
         check(status == wanted and body.endswith(b"\n"), f"{path}: {wanted}", [status, body[:200]])
     status, _, headers = agent.get("/metrics", "POST")

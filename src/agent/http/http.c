@@ -76,7 +76,8 @@ static enum MHD_Result send_response(const struct agent_http *http, struct MHD_C
 			 answer->file);
 		library->add_header(response, "Content-Disposition", disposition);
 	}
-	if (answer->refresh && strspn(answer->refresh, "0123456789") == strlen(answer->refresh) &&
+	if (answer->refresh && answer->refresh[0] &&
+	    strspn(answer->refresh, "0123456789") == strlen(answer->refresh) &&
 	    strlen(answer->refresh) < 6)
 		library->add_header(response, "Refresh", answer->refresh);
 	result = library->queue_response(handle, answer->status, response);
@@ -219,9 +220,13 @@ static enum MHD_Result wait_for_profile(struct agent_http *http, struct connecti
 static const char *get_value(void *context, const char *name, bool header)
 {
 	const struct connection *connection = context;
+	const char *value;
 
-	return agent_http_load(NULL)->lookup(
-		connection->handle, header ? MHD_HEADER_KIND : MHD_GET_ARGUMENT_KIND, name);
+	if (agent_http_load(NULL)->lookup(connection->handle,
+					  header ? MHD_HEADER_KIND : MHD_GET_ARGUMENT_KIND, name,
+					  strlen(name), &value, NULL) != MHD_YES)
+		return NULL;
+	return value ? value : "";
 }
 
 static enum MHD_Result answer(struct agent_http *http, struct connection *connection,

@@ -21,7 +21,7 @@ struct agent_http_library {
 	__typeof__(&MHD_add_response_header) add_header;
 	__typeof__(&MHD_queue_response) queue_response;
 	__typeof__(&MHD_destroy_response) destroy_response;
-	__typeof__(&MHD_lookup_connection_value) lookup;
+	__typeof__(&MHD_lookup_connection_value_n) lookup;
 	__typeof__(&MHD_suspend_connection) suspend;
 	__typeof__(&MHD_resume_connection) resume;
 };
@@ -55,7 +55,7 @@ struct agent_answer {
 	const char *cgroup; /* path: only its samples; NULL: all */
 };
 
-/* Finds a parameter of the query; NULL: it is missing, or without a value. */
+/* Finds a parameter of the query, or a header. NULL: it is missing; without a value it is "". */
 typedef const char *agent_query(void *context, const char *name, bool header);
 
 /* Checks who asks for what. token: what requests must have; NULL: none. Returns 0, or the status of

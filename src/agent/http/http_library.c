@@ -22,7 +22,7 @@ const struct agent_http_library *agent_http_load(struct perch_error *err)
 		{ "MHD_add_response_header", &library.add_header },
 		{ "MHD_queue_response", &library.queue_response },
 		{ "MHD_destroy_response", &library.destroy_response },
-		{ "MHD_lookup_connection_value", &library.lookup },
+		{ "MHD_lookup_connection_value_n", &library.lookup },
 		{ "MHD_suspend_connection", &library.suspend },
 		{ "MHD_resume_connection", &library.resume },
 	};
