@@ -163,6 +163,7 @@ int agent_job_start(struct agent *agent, enum agent_kind kind, uint64_t from, ui
 	job->pid = job->fd < 0 ? -1 : fork();
 	if (!job->pid)
 		make_profile(agent, job, from, to);
+	job->cgroup = NULL; /* the text is that of a request, which may end first */
 	if (job->pid < 0) {
 		int rc = -errno;
 

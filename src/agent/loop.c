@@ -133,15 +133,12 @@ static void count_cgroups(struct agent *agent)
 
 static void tick(struct agent *agent)
 {
-	struct perch_error err;
-
 	if (agent_now() < agent->next_slice) {
 		agent_read(agent);
 		return;
 	}
 	agent_cut(agent);
-	if (agent_source_tidy(agent->source, &err) < 0)
-		agent->stopped = true;
+	agent_source_tidy(agent->source);
 	renew_if_needed(agent);
 	if (agent->cgroups && agent_now() - agent->chosen > CHOICE_NS) {
 		agent->chosen = agent_now();

@@ -21,7 +21,8 @@
 #include "recording/held_files.h"
 #include "recording/rounds.h"
 
-#define NEW_DSOS 256 /* until DSOs that nobody needs are freed */
+#define NEW_DSOS    256 /* until DSOs that nobody needs are freed */
+#define CLOSE_TICKS 5	/* until files without samples are closed */
 
 const struct agent_part agent_parts[AGENT_NR_PARTS] = {
 	{ PERCH_RECORDER_CGROUPS, "cgroups", "cgroups" },
@@ -48,8 +49,9 @@ struct agent_source {
 	struct agent_rounds rounds;
 	struct agent_held_files held;
 	uint64_t samples[AGENT_MOST_EVENTS];
-	size_t off_cpu_event;		       /* index; SIZE_MAX: it is not recorded */
-	size_t most_dsos;		       /* until DSOs that nobody needs are freed */
+	size_t off_cpu_event; /* index; SIZE_MAX: it is not recorded */
+	size_t most_dsos;     /* until DSOs that nobody needs are freed */
+	unsigned ticks;
 	struct agent_process_cgroups *cgroups; /* NULL: events know all */
 	uint64_t sample_ns; /* CPU time of a sample of the first event; 0: it is no clock */
 	struct agent_source_stats
@@ -225,6 +227,18 @@ static void close_epoch(struct epoch *epoch)
 	*epoch = (struct epoch){ 0 };
 }
 
+/* They would be unwound here, by tables of strange files, which stay in memory. */
+static int refuse_stacks(const char *name, struct perch_error *err)
+{
+	int rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				 "%s copies stacks (call-graph=dwarf), and perch agent takes call "
+				 "chains by frame pointers only",
+				 name);
+
+	perch_error_remedy(err, "Use call-graph=fp, or 'perch record' for copied stacks");
+	return rc;
+}
+
 static int make_decoder(struct agent_source *source, struct perch_error *err)
 {
 	struct epoch *epoch = &source->now;
@@ -236,6 +250,9 @@ static int make_decoder(struct agent_source *source, struct perch_error *err)
 	if (nr > AGENT_MOST_EVENTS)
 		return perch_error_set(err, E2BIG, PERCH_ERROR_USAGE,
 				       "there are more than %d events", AGENT_MOST_EVENTS);
+	for (size_t i = 0; i < nr; i++)
+		if (events[i].attr.sample_type & PERCH_SAMPLE_STACK_USER)
+			return refuse_stacks(events[i].name, err);
 	source->off_cpu_event = SIZE_MAX;
 	for (size_t i = 0; i < nr; i++)
 		if (perch__is_off_cpu(&events[i]))
@@ -344,7 +361,7 @@ static int open_epoch(struct agent_source *source, struct perch_error *err)
 		rc = perch_recorder_start(epoch->recorder, err);
 		source->starting = false;
 	}
-	source->stats.starts++;
+	source->stats.starts += rc >= 0;
 	return rc < 0 ? rc : 0;
 }
 
@@ -400,9 +417,43 @@ static void count_epoch(const struct agent_source *source, struct agent_source_s
 	stats->ring_bytes = stats->rings * ring_pages(stats->rings) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Closes files of programs that the window has no samples of, and frees what is known of them if
+ * they have ended. Each takes time, so files wait for some seconds, and the rest until there may be
+ * much. Without memory it is for later. */
+static void tidy_dsos(struct agent_source *source, bool now)
+{
+	struct perch_processes *processes = perch_session_processes(source->now.session);
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(processes, &dsos);
+	bool many = nr >= source->most_dsos, *used;
+
+	/* while the window has stacks of two recordings, it does not know which has a DSO */
+	if (source->before.session || (!many && !now))
+		return;
+	used = calloc(nr, sizeof(*used));
+	if (!used)
+		return;
+	agent_window_mark_dsos(source->window, used);
+	agent_held_files_close_others(&source->held, used);
+	if (many) {
+		size_t left = nr - perch_processes_discard_dsos(processes, used);
+
+		agent_held_files_renumber(&source->held, used, nr);
+		source->most_dsos = left + left / 4 + NEW_DSOS;
+	}
+	free(used);
+}
+
+void agent_source_tidy(struct agent_source *source)
+{
+	perch_processes_discard_ended(perch_session_processes(source->now.session));
+	tidy_dsos(source, ++source->ticks % CLOSE_TICKS == 0);
+}
+
 bool agent_source_free_old(struct agent_source *source, uint64_t oldest)
 {
 	if (source->before.session && oldest > source->before.ended) {
+		agent_held_files_close_old(&source->held);
 		close_epoch(&source->before);
 		agent_trim_memory(); /* there were two of them for some minutes */
 	}
@@ -417,6 +468,7 @@ int agent_source_renew(struct agent_source *source, uint64_t now, struct perch_e
 
 	if (source->before.session)
 		return 0;
+	tidy_dsos(source, true);
 	count_epoch(source, &stats);
 	source->now = (struct epoch){ 0 };
 	rc = open_epoch(source, err);
@@ -430,7 +482,7 @@ int agent_source_renew(struct agent_source *source, uint64_t now, struct perch_e
 	perch_recorder_close(old.recorder);
 	perch_decoder_free(old.decoder);
 	source->before = (struct epoch){ .session = old.session, .ended = now };
-	agent_held_files_clear(&source->held);
+	agent_held_files_begin_anew(&source->held);
 	return 0;
 }
 
@@ -463,38 +515,6 @@ int agent_source_read(struct agent_source *source, struct perch_error *err)
 	ssize_t size = perch_recorder_write(source->now.recorder, err);
 
 	return size < 0 ? (int)size : deliver_round(source, err);
-}
-
-/* Frees files of programs that have ended, if the window has none of their samples. The search
- * takes time, so it waits until there may be many. */
-static int discard_dsos(struct agent_source *source, struct perch_processes *processes)
-{
-	const struct perch_dso *const *dsos;
-	size_t nr = perch_processes_dsos(processes, &dsos), left;
-	bool *used;
-
-	/* while the window has stacks of two recordings, it does not know which has a DSO */
-	if (nr < source->most_dsos || source->before.session)
-		return 0;
-	used = calloc(nr, sizeof(*used));
-	if (!used)
-		return -ENOMEM;
-	agent_window_mark_dsos(source->window, used);
-	agent_held_files_close_others(&source->held, used);
-	left = nr - perch_processes_discard_dsos(processes, used);
-	agent_held_files_renumber(&source->held, used, nr);
-	free(used);
-	source->most_dsos = left + left / 4 + NEW_DSOS;
-	return 0;
-}
-
-int agent_source_tidy(struct agent_source *source, struct perch_error *err)
-{
-	struct perch_processes *processes = perch_session_processes(source->now.session);
-
-	return perch_processes_discard_ended(processes) < 0 || discard_dsos(source, processes)
-		       ? PERCH__NO_MEMORY(err, "for processes")
-		       : 0;
 }
 
 bool agent_source_ended(struct agent_source *source)

@@ -62,8 +62,8 @@ void agent_source_fds(struct agent_source *source, int fds[2]);
 /* Moves what the rings have into the window. Returns 0, or a negative errno. */
 int agent_source_read(struct agent_source *source, struct perch_error *err);
 /* Frees processes that have ended, and their files if the window has no samples of them; to be
- * called each second. Returns 0 or -ENOMEM. */
-int agent_source_tidy(struct agent_source *source, struct perch_error *err);
+ * called each second. Without memory it is for later. */
+void agent_source_tidy(struct agent_source *source);
 /* True if all targets have ended. */
 bool agent_source_ended(struct agent_source *source);
 

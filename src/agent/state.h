@@ -75,7 +75,7 @@ struct agent_job {
 	pid_t pid;
 	int fd; /* of a file in memory, with the profile or the reason of a failure */
 	enum agent_kind kind;
-	const char *cgroup; /* of the child */
+	const char *cgroup; /* in the child; else NULL */
 	uint64_t started;
 	struct agent_unnamed *unnamed; /* the child writes it; NULL: out of memory */
 	/* Called once; fd is closed afterwards unless it is set to -1. ok: fd has the profile. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of programs with samples stay open, but not too many, and not for longer than needed. */
 #define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -28,6 +31,28 @@ struct fixture {
 	struct agent_held_files files;
 };
 
+/* Writes a file that programs could map, without code: a header, and the path. */
+static void write_elf(const char *path)
+{
+	static const Elf64_Ehdr header = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+			     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB,
+			     EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_shentsize = sizeof(Elf64_Shdr),
+	};
+	FILE *stream = fopen(path, "w");
+
+	assert_non_null(stream);
+	assert_int_equal(fwrite(&header, sizeof(header), 1, stream), 1);
+	assert_true(fputs(path, stream) >= 0);
+	assert_int_equal(fclose(stream), 0);
+}
+
 /* Makes files, and DSOs that are these. */
 static int make_files(void **state)
 {
@@ -42,7 +67,7 @@ static int make_files(void **state)
 		char path[PATH_MAX + 16];
 
 		snprintf(path, sizeof(path), "%s/%u", fixture->root, i);
-		tree_write(path, path);
+		write_elf(path);
 		assert_int_equal(stat(path, &status), 0);
 		*dso = (struct perch_dso){ .index = i,
 					   .kind = PERCH_DSO_FILE,
@@ -68,7 +93,7 @@ static int remove_files(void **state)
 	return 0;
 }
 
-/* What is read from the descriptor of a DSO is its path. */
+/* What the descriptor of a DSO has after the header is its path. */
 static bool is_open(const struct fixture *fixture, size_t i)
 {
 	char text[PATH_MAX] = "";
@@ -77,7 +102,7 @@ static bool is_open(const struct fixture *fixture, size_t i)
 	if (fd < 0)
 		return false;
 	assert_true(fd >= AGENT_FIRST_HELD);
-	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	assert_true(pread(fd, text, sizeof(text) - 1, sizeof(Elf64_Ehdr)) > 0);
 	assert_string_equal(text, fixture->dso[i].path);
 	return true;
 }
@@ -100,7 +125,7 @@ static void has_removed_files(void **state)
 		assert_int_equal(unlink(fixture->dso[i].path), 0);
 		if (i == 2) {
 			fixture->dso[i].inode = fixture->dso[3].inode;
-			tree_write(fixture->dso[i].path, "another one");
+			write_elf(fixture->dso[i].path);
 		}
 		agent_held_files_see(files, &fixture->dso[i]);
 		agent_held_files_see(files, &fixture->dso[i]);
@@ -155,6 +180,62 @@ static void limits_files(void **state)
 	assert_true(is_open(fixture, 0));
 }
 
+/* What is not open for want of descriptors is not gone. */
+static void counts_errors(void **state)
+{
+	struct fixture *fixture = *state;
+	struct agent_held_files *files = &fixture->files;
+	struct rlimit limit, less;
+
+	agent_held_files_see(files, &fixture->dso[0]);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	less = limit;
+	less.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
+	agent_held_files_see(files, &fixture->dso[1]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_false(is_open(fixture, 1));
+	assert_int_equal(files->unheld[AGENT_UNHELD_OTHER], 1);
+	assert_int_equal(files->unheld[AGENT_UNHELD_GONE], 0);
+}
+
+/* What is packed as a whole is not unpacked, though the kernel takes modules of that form. */
+static void ignores_other_formats(void **state)
+{
+	static const char xz[] = "\3757zXZ";
+	struct fixture *fixture = *state;
+	struct agent_held_files *files = &fixture->files;
+
+	tree_write(fixture->dso[0].path, xz);
+	tree_write(fixture->dso[1].path, "\177ELF");
+	agent_held_files_see(files, &fixture->dso[0]);
+	agent_held_files_see(files, &fixture->dso[1]);
+	assert_int_equal(files->nr, 0);
+	assert_int_equal(files->unheld[AGENT_UNHELD_OTHER], 2);
+}
+
+/* Another recording has other DSOs with the same indexes. */
+static void keeps_old_files(void **state)
+{
+	struct fixture *fixture = *state;
+	struct agent_held_files *files = &fixture->files;
+
+	for (size_t i = 0; i < 4; i++)
+		agent_held_files_see(files, &fixture->dso[i]);
+	agent_held_files_begin_anew(files);
+	fixture->dso[4].index = 0;
+	fixture->dso[5].index = 3;
+	agent_held_files_see(files, &fixture->dso[4]);
+	agent_held_files_see(files, &fixture->dso[5]);
+	assert_int_equal(files->nr, 6);
+	for (size_t i = 0; i < 6; i++)
+		assert_true(is_open(fixture, i));
+	agent_held_files_close_old(files);
+	assert_int_equal(files->nr, 2);
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(is_open(fixture, i), i >= 4);
+}
+
 /* DSOs are freed, and the others get other indexes. */
 static void keeps_up_with_dsos(void **state)
 {
@@ -190,9 +271,8 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_files, remove_files)
 	static const struct CMUnitTest tests[] = {
-		TEST(has_removed_files),
-		TEST(compares_build_ids),
-		TEST(limits_files),
+		TEST(has_removed_files),  TEST(compares_build_ids),    TEST(limits_files),
+		TEST(counts_errors),	  TEST(ignores_other_formats), TEST(keeps_old_files),
 		TEST(keeps_up_with_dsos),
 	};
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "agent/recording/held_files.h"
 #include "agent/source.h"
 #include "tree.h"
 
@@ -26,6 +27,7 @@ struct fixture {
 	struct agent_source_options options;
 	struct agent_window *window;
 	struct agent_source *source;
+	uint64_t time; /* of the window */
 };
 
 static uint64_t now_of(clockid_t clock)
@@ -81,6 +83,15 @@ static uint64_t get_samples(struct fixture *fixture)
 	return now;
 }
 
+/* They become too old for the window. */
+static void discard_samples(struct fixture *fixture)
+{
+	for (int i = 0; i < 3; i++) {
+		fixture->time += 100 * SECOND;
+		agent_window_cut(fixture->window, fixture->time);
+	}
+}
+
 static void starts_anew(void **state)
 {
 	struct fixture fixture = { .machine = NULL };
@@ -103,8 +114,46 @@ static void starts_anew(void **state)
 		assert_int_equal(agent_source_renew(fixture.source, now, &err), 0);
 		assert_true(get_samples(&fixture) > samples);
 		samples = agent_source_samples(fixture.source, 0);
+		discard_samples(&fixture);
 		assert_true(agent_source_free_old(fixture.source, now + 1));
 	}
+	close_source(&fixture);
+}
+
+/* Files are open while the window has samples of them, also those of the recording before. */
+static void closes_files(void **state)
+{
+	struct fixture fixture = { .machine = NULL };
+	const struct agent_held_files *files;
+	struct perch_error err;
+	uint64_t now;
+	size_t nr;
+
+	(void)state;
+	open_source(&fixture);
+	get_samples(&fixture);
+	files = agent_source_held_files(fixture.source);
+	nr = files->nr;
+	if (!nr) {
+		print_message("skipped: files are not those of /proc/self/maps here\n");
+		close_source(&fixture);
+		skip();
+	}
+	for (int i = 0; i < 20; i++)
+		agent_source_tidy(fixture.source);
+	assert_true(files->nr == nr);
+	now = now_of(CLOCK_MONOTONIC);
+	assert_int_equal(agent_source_renew(fixture.source, now, &err), 0);
+	assert_true(files->nr >= nr);
+	assert_true(files->file[0].old);
+	discard_samples(&fixture);
+	assert_true(agent_source_free_old(fixture.source, now + 1));
+	get_samples(&fixture);
+	assert_true(files->nr > 0 && !files->file[0].old);
+	discard_samples(&fixture);
+	for (int i = 0; i < 20; i++)
+		agent_source_tidy(fixture.source);
+	assert_int_equal(files->nr, 0);
 	close_source(&fixture);
 }
 
@@ -322,6 +371,7 @@ static void replaces_ended_rings(void **state)
 {
 	static const int errors[] = { EIO, ENODEV, EMFILE, ENOMEM };
 	struct fixture fixture = { .machine = NULL };
+	struct agent_source_stats stats;
 	char root[PATH_MAX];
 	struct perch_error err;
 
@@ -331,6 +381,8 @@ static void replaces_ended_rings(void **state)
 		kernel.refused = errors[i];
 		err.message[0] = 0;
 		assert_int_equal(agent_source_renew(fixture.source, 1, &err), -errors[i]);
+		agent_source_get_stats(fixture.source, &stats);
+		assert_int_equal(stats.starts, 1);
 		assert_true(err.message[0]);
 		assert_true(agent_source_free_old(fixture.source, 0));
 		assert_int_equal(agent_source_read(fixture.source, &err), 0);
@@ -349,13 +401,34 @@ static void replaces_ended_rings(void **state)
 	tree_remove(root);
 }
 
+/* Copied stacks would be unwound by the agent itself. */
+static void refuses_stacks(void **state)
+{
+	struct fixture fixture = { .machine = NULL };
+	struct perch_error err;
+	char root[PATH_MAX];
+
+	(void)state;
+	open_simulated(&fixture, root);
+	agent_source_close(fixture.source);
+	fixture.options.events = "cpu-clock/call-graph=dwarf/";
+	assert_int_equal(agent_source_open(&fixture.source, &fixture.options, fixture.window, &err),
+			 -EINVAL);
+	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
+	assert_non_null(strstr(err.remedy, "call-graph=fp"));
+	close_source(&fixture);
+	tree_remove(root);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(starts_anew),
+		cmocka_unit_test(closes_files),
 		cmocka_unit_test(goes_on_without_descriptors),
 		cmocka_unit_test(keeps_up_with_cpus),
 		cmocka_unit_test(replaces_ended_rings),
+		cmocka_unit_test(refuses_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

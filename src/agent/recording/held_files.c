@@ -8,57 +8,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <perch/symbol.h>
-
-#include "base/files/open_file.h"
-#include "base/kernel/recorded_process.h"
-
-/* A mapping has a build id, whose last bytes may be zeros that the file does not have, or device
- * and inode. */
-static bool is_mapped(int fd, const struct perch_dso *dso)
-{
-	uint8_t build_id[sizeof(dso->build_id)] = { 0 };
-	char path[32];
-
-	if (!dso->build_id_size)
-		return perch__is_file(fd, dso->device_major, dso->device_minor, dso->inode);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return perch_build_id_of_file(path, build_id, NULL) > 0 &&
-	       !memcmp(build_id, dso->build_id, sizeof(build_id));
-}
-
-/* Opens a file if it is the one that was mapped. Returns a descriptor or a negative errno. */
-static int open_if_same(const char *root, const char *path, const struct perch_dso *dso)
-{
-	int fd = perch__open_regular(root, path);
-
-	if (fd < 0 || is_mapped(fd, dso))
-		return fd;
-	close(fd);
-	return -ENOENT;
-}
 
 static bool is_refused(int rc)
 {
 	return rc == -EACCES || rc == -EPERM;
 }
 
-/* At its path, as its process sees it, or what that process runs. */
-static int open_file(const struct perch_dso *dso)
+/* What is not at its path may be where its process sees it. */
+static bool is_hidden(const struct perch_dso *dso)
 {
-	char of_process[64];
-	int fd = open_if_same(NULL, dso->path, dso), first = fd;
+	struct stat status;
+	char root[64];
 
-	if (fd >= 0 || fd == -EMFILE || fd == -ENFILE)
+	snprintf(root, sizeof(root), "/proc/%" PRIu32 "/root/", dso->pid);
+	return stat(root, &status) && is_refused(-errno);
+}
+
+/* Only the file that was mapped: strange ones are read by the processes that make profiles. Returns
+ * a descriptor or a negative errno. */
+static int open_file(struct agent_held_files *files, const struct perch_dso *dso)
+{
+	const struct perch_symbols_options options = { .verified_only = true };
+	/* the symbols note what is used, and DSOs are freed before them */
+	struct perch_dso copy = *dso;
+	struct perch_error err;
+	int fd, high;
+
+	if (!files->symbols && perch_symbols_new(&files->symbols, &options, NULL) < 0)
+		return -ENOMEM;
+	copy.used = false;
+	if (perch_symbols_open_file(files->symbols, &copy, &fd, &err))
+		return -err.errnum;
+	if (fd >= AGENT_FIRST_HELD)
 		return fd;
-	snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/root", dso->pid);
-	fd = open_if_same(of_process, dso->path, dso);
-	if (fd >= 0)
-		return fd;
-	snprintf(of_process, sizeof(of_process), "/proc/%" PRIu32 "/exe", dso->pid);
-	fd = open_if_same(NULL, of_process, dso);
-	return fd < 0 && is_refused(first) ? first : fd;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, AGENT_FIRST_HELD);
+	high = high < 0 ? -errno : high;
+	close(fd);
+	return high;
 }
 
 static void close_at(struct agent_held_files *files, size_t at)
@@ -68,13 +57,12 @@ static void close_at(struct agent_held_files *files, size_t at)
 	memmove(&files->file[at], &files->file[at + 1], (files->nr - at) * sizeof(*files->file));
 }
 
-static void count_unheld(struct agent_held_files *files, int rc)
+static void count_unheld(struct agent_held_files *files, const struct perch_dso *dso, int rc)
 {
-	enum agent_unheld_reason reason = AGENT_UNHELD_OTHER;
+	bool gone = rc == -ENOENT || rc == -ENOTDIR || rc == -ESTALE || rc == -ESRCH;
+	enum agent_unheld_reason reason = gone ? AGENT_UNHELD_GONE : AGENT_UNHELD_OTHER;
 
-	if (rc == -ENOENT || rc == -ENOTDIR || rc == -ESRCH)
-		reason = AGENT_UNHELD_GONE;
-	else if (is_refused(rc))
+	if (is_refused(rc) || (gone && is_hidden(dso)))
 		reason = AGENT_UNHELD_PERMISSION;
 	files->unheld[reason]++;
 }
@@ -104,15 +92,9 @@ void agent_held_files_add(struct agent_held_files *files, const struct perch_dso
 	if (!set_seen(files, dso->index) || !perch_dso_is(dso, PERCH_DSO_IS_FILE) ||
 	    (!dso->inode && !dso->build_id_size) || dso->path[0] != '/')
 		return;
-	fd = open_file(dso);
-	if (fd >= 0 && fd < AGENT_FIRST_HELD) {
-		int low = fd;
-
-		fd = fcntl(low, F_DUPFD_CLOEXEC, AGENT_FIRST_HELD);
-		close(low);
-	}
+	fd = open_file(files, dso);
 	if (fd < 0) {
-		count_unheld(files, fd);
+		count_unheld(files, dso, fd);
 		return;
 	}
 	if (files->nr == AGENT_MOST_HELD) {
@@ -145,13 +127,34 @@ void agent_held_files_renumber(struct agent_held_files *files, const bool *left,
 		files->seen[index] = false;
 }
 
+static void discard_seen(struct agent_held_files *files)
+{
+	free(files->seen);
+	files->seen = NULL;
+	files->nr_seen = 0;
+}
+
+void agent_held_files_begin_anew(struct agent_held_files *files)
+{
+	for (size_t i = 0; i < files->nr; i++)
+		files->file[i].old = true;
+	discard_seen(files);
+}
+
+void agent_held_files_close_old(struct agent_held_files *files)
+{
+	for (size_t i = files->nr; i-- > 0;)
+		if (files->file[i].old)
+			close_at(files, i);
+}
+
 void agent_held_files_clear(struct agent_held_files *files)
 {
 	while (files->nr)
 		close_at(files, files->nr - 1);
-	free(files->seen);
-	files->seen = NULL;
-	files->nr_seen = 0;
+	discard_seen(files);
+	perch_symbols_free(files->symbols);
+	files->symbols = NULL;
 }
 
 int agent_held_files_find(const struct agent_held_files *files, const struct perch_dso *dso)
