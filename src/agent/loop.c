@@ -19,6 +19,7 @@
 #define CHOICE_NS      10000000000ull /* between choices of the busiest cgroups */
 #define FIRST_PAUSE_NS 8000000000ull  /* after a recording could not start anew; then doubled */
 #define MOST_PAUSE_NS  3600000000000ull
+#define SETTLE_NS      3000000000ull /* CPUs come and go one by one: until the last one did */
 #define EXTRA_SECONDS  5 /* a profile of the longest time begins earlier, and is made later */
 
 /* --once still writes the profile of what there is. */
@@ -66,6 +67,26 @@ static void renew_counters(struct agent *agent)
 	agent->chosen = 0;
 }
 
+/* What was outdated is not so any more. */
+static void note_renewal(struct agent *agent)
+{
+	if (agent->cpus_changed)
+		agent_note(agent, "CPUs came or went: the recording started anew");
+	else if (agent->ended_rings)
+		agent_note(agent, "all events had ended: the recording started anew");
+	else
+		return;
+	renew_counters(agent);
+	agent->cpus_changed = agent->ended_rings = false;
+}
+
+static void note_failed_renewal(const struct agent *agent, const struct perch_error *err)
+{
+	agent_note(agent, "cannot start anew, and tries again in %llu s: %s%s%s",
+		   (unsigned long long)(agent->renewal_pause / 1000000000), err->message,
+		   err->remedy[0] ? ". " : "", err->remedy);
+}
+
 static void renew(struct agent *agent)
 {
 	struct perch_error err = { 0 };
@@ -74,19 +95,14 @@ static void renew(struct agent *agent)
 		agent->renewal_pause = 0;
 		agent->first_memory = agent_names_memory(agent);
 		agent->has_old = true;
-		if (agent->outdated) {
-			agent_note(agent, "CPUs came or went: the recording started anew");
-			renew_counters(agent);
-		}
-		agent->outdated = false;
+		note_renewal(agent);
 		return;
 	}
 	agent->renewal_pause = agent->renewal_pause ? agent->renewal_pause * 2 : FIRST_PAUSE_NS;
 	if (agent->renewal_pause > MOST_PAUSE_NS)
 		agent->renewal_pause = MOST_PAUSE_NS;
 	agent->next_renewal = agent_now() + agent->renewal_pause;
-	agent_note(agent, "cannot start anew, and tries again in %llu s: %s",
-		   (unsigned long long)(agent->renewal_pause / 1000000000), err.message);
+	note_failed_renewal(agent, &err);
 }
 
 /* Names of threads and cgroups that have ended stay until the recording starts anew, and CPUs that
@@ -98,10 +114,10 @@ static void renew_if_needed(struct agent *agent)
 
 	if (agent->options->source.inherit)
 		return;
-	agent->outdated |= agent_source_ended(agent->source);
+	agent->ended_rings |= agent_source_ended(agent->source);
 	if (agent_source_cpus_changed(agent->source)) {
-		agent->outdated = true;
-		agent->next_renewal = 0;
+		agent->cpus_changed = true;
+		agent->next_renewal = agent_now() + SETTLE_NS;
 	}
 	used = agent_names_memory(agent);
 	agent_window_times(agent->window, 0, agent_window_oldest(agent->window) + 1, &oldest, &end);
@@ -117,7 +133,8 @@ static void renew_if_needed(struct agent *agent)
 	}
 	if (!agent->first_memory)
 		agent->first_memory = used;
-	if ((agent->outdated || used > agent->first_memory + AGENT_GROWTH) &&
+	if ((agent->cpus_changed || agent->ended_rings ||
+	     used > agent->first_memory + AGENT_GROWTH) &&
 	    agent_now() >= agent->next_renewal)
 		renew(agent);
 }

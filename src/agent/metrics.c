@@ -40,6 +40,9 @@ static void put_source(struct agent_metrics *metrics, const struct agent *agent)
 	agent_metric_counter(metrics, "perch_recording_starts",
 			     "How often the recording began, with the first time.");
 	agent_metric_value(metrics, NULL, NULL, (double)stats.starts);
+	agent_metric_gauge(metrics, "perch_recording_outdated",
+			   "1 if CPUs came or went, and may have no samples until it begins anew.");
+	agent_metric_value(metrics, NULL, NULL, agent->cpus_changed || agent->ended_rings);
 	agent_metric_gauge(metrics, "perch_ring_bytes", "Memory of the rings.");
 	agent_metric_value(metrics, NULL, NULL, (double)stats.ring_bytes);
 	agent_metric_gauge(metrics, "perch_missing",

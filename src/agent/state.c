@@ -29,7 +29,7 @@ uint64_t agent_wall_now(void)
 
 void agent_note(const struct agent *agent, const char *format, ...)
 {
-	char text[512];
+	char text[1024]; /* of a message and its remedy */
 	va_list arguments;
 
 	va_start(arguments, format);

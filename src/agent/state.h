@@ -39,7 +39,8 @@ struct agent {
 	uint64_t next_slice;		   /* ns: when the open one ends */
 	uint64_t first_memory;		   /* after the recording started, in bytes */
 	bool has_old;			   /* the recording before it has memory, too */
-	bool outdated;			   /* the recording lacks CPUs, and is to start anew */
+	bool cpus_changed;		   /* the recording is to start anew, */
+	bool ended_rings;		   /* or its events have ended */
 	uint64_t renewal_pause;		   /* ns: after a recording could not start anew */
 	uint64_t next_renewal;		   /* ns: none before */
 	bool ended;			   /* a signal came */
