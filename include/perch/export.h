@@ -12,7 +12,7 @@
  *
  * Fork: a child has copies of the objects, and can use and free them. Nothing that it does changes
  * the objects of the parent. An export with .threads that is not written can only be freed there,
- * and some of its memory stays allocated.
+ * and some of its memory stays allocated: other functions return -ESTALE.
  *
  * Signals: no function is async-signal-safe. They allocate memory.
  */
@@ -112,10 +112,10 @@ struct perch_export_options {
 	unsigned add_chain : 1;
 	/** The library may use threads of its own; the file is the same. One adds samples up while
 	 * the program reads the next ones: it starts after at most 1280 samples, has all signals
-	 * blocked, and ends in perch_export_write() or perch_export_free(). One compresses pprof
-	 * files and those for the Firefox Profiler while their next part is made: it starts after
-	 * at most 256 KiB, and ends before perch_export_write() returns. It has all signals
-	 * blocked, but for SIGPIPE and SIGXFSZ of its writes. */
+	 * blocked but SIGBUS, and ends in perch_export_write() or perch_export_free(). One
+	 * compresses pprof files and those for the Firefox Profiler while their next part is made:
+	 * it starts after at most 256 KiB, and ends before perch_export_write() returns. It has all
+	 * signals blocked but SIGBUS, and SIGPIPE and SIGXFSZ of its writes. */
 	unsigned threads : 1;
 	/** OTLP: samples have their times. */
 	unsigned timestamps : 1;

@@ -11,7 +11,7 @@
  *
  * Fork: a reader reads from memory, or at positions of its own: a child can use and close its copy.
  * If threads of a profile have read ahead (perch_profile_options.read_ahead), it can only close it:
- * perch_reader_next() is -ESTALE there.
+ * perch_reader_next() is -ESTALE there, after the records that were in order before.
  * A writer belongs to the process that opened it: a child must not call a function with it, not
  * even perch_writer_close(), because both processes would write to the same place of the file.
  *

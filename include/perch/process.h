@@ -255,8 +255,10 @@ PERCH_API int64_t perch_processes_discard_ended(struct perch_processes *processe
 
 /**
  * Frees the DSOs that nothing maps any more, so that a program which follows a running system for
- * days does not keep each file that ever ran. The indexes of the others change: what is stored by
- * index, as perch_symbols does, must be freed before. Needs no err: it cannot fail.
+ * days does not keep each file that ever ran. The indexes of the others change, and pointers to
+ * freed DSOs are invalid: what has either must be freed before, as perch_symbols,
+ * profiles, exports, unwinders, addresses and locations. So a session may not be used on that has
+ * resolved or unwound a sample by its own symbols. Needs no err: it cannot fail.
  *
  * @param processes  the processes
  * @param used       by index, for all of perch_processes_dsos(): true for DSOs that the caller

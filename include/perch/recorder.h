@@ -135,7 +135,8 @@ struct perch_recorder_options {
 	 * the recorder.
 	 *
 	 * perch_recorder_write() then only checks the threads. Wait by perch_recorder_fd(), not by
-	 * the sampler. The threads block all signals but those of writing, SIGPIPE and SIGXFSZ.
+	 * the sampler. The threads block all signals but SIGBUS, and those of writing, SIGPIPE and
+	 * SIGXFSZ.
 	 */
 	const char *threads;
 

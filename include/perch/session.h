@@ -14,7 +14,7 @@
  * Fork: a child has a copy of the session, and can use and close it. Nothing that it does changes
  * the session of the parent. If threads of a profile have read ahead
  * (perch_profile_options.read_ahead), the child can only close it: perch_session_next() is -ESTALE
- * there.
+ * there, after the records that were in order before.
  *
  * Signals: no function is async-signal-safe. They allocate memory and read files.
  */

@@ -61,7 +61,7 @@ static int compare_numbers(const void *a, const void *b)
 /* All but the output, which becomes 3, and the files of programs. */
 static void close_descriptors(const struct agent_held_files *files, int output)
 {
-	int open_file[AGENT_MOST_HELD], next = AGENT_FIRST_HELD;
+	int open_file[AGENT_MOST_HELD] = { 0 }, next = AGENT_FIRST_HELD;
 
 	for (size_t i = 0; i < files->nr; i++)
 		open_file[i] = files->file[i].fd;
@@ -78,7 +78,7 @@ static void limit_memory(void)
 	struct rlimit limit = { 0 };
 	int fd;
 
-	if (MOST_DATA) {
+	if (MOST_DATA != 0) {
 		limit.rlim_cur = limit.rlim_max = agent_used_memory() + MOST_DATA;
 		setrlimit(RLIMIT_DATA, &limit);
 	}

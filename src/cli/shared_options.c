@@ -53,7 +53,7 @@ const struct cli_option cli_input_verbose_option[] = {
 
 const struct cli_option cli_jobs_option[] = {
 	CLI_ROW(.name = "jobs", .argument = "N", INPUT(jobs),
-		.help = "use at most N threads (the number of CPUs, at most 4)"),
+		.help = "use at most N threads (2, or up to 4 for a large file)"),
 	{ 0 },
 };
 

@@ -50,6 +50,7 @@ struct export_batches {
 	 * with it */
 	uint32_t last_chain[PERCH_MAX_CALL_CHAIN], last_stack[PERCH_MAX_CALL_CHAIN];
 	size_t nr_last;
+	int rc; /* the first error: its batch is lost, so each later one fails, too */
 };
 
 /* Samples whose stacks are looked up together. */
@@ -271,7 +272,7 @@ static int add_up(void *context, void *passed)
 	struct perch_export *export = context;
 	struct export_batch *batch = passed;
 	const uint32_t *chain = batch->chain;
-	int rc = reserve_batch(export, batch);
+	int rc = export->batches->rc ? export->batches->rc : reserve_batch(export, batch);
 
 	for (size_t at = 0; at < batch->nr && !rc; at += PERCH__CHAINS) {
 		size_t nr = batch->nr - at < PERCH__CHAINS ? batch->nr - at : PERCH__CHAINS;
@@ -286,6 +287,7 @@ static int add_up(void *context, void *passed)
 			chain += group.sample[i].nr;
 	}
 	batch->nr = batch->nr_addresses = 0;
+	export->batches->rc = rc;
 	return rc;
 }
 
@@ -395,9 +397,14 @@ struct export_batches *perch__export_batches_new(void)
 	return NULL;
 }
 
+bool perch__export_batches_are_forked(const struct export_batches *batches)
+{
+	return perch__batch_thread_is_forked(batches->thread);
+}
+
 bool perch__export_batches_free(struct export_batches *batches)
 {
-	bool is_forked = perch__batch_thread_is_forked(batches->thread);
+	bool is_forked = perch__export_batches_are_forked(batches);
 
 	perch__batch_thread_free(batches->thread);
 	free(batches->batch);

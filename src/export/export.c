@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "base/kernel/dummy_event.h"
-#include "base/reserved.h"
 #include "base/no_memory.h"
+#include "base/reserved.h"
 #include "internal.h"
 #include "export/page/page.h"
 #include "schedule.h"
@@ -135,6 +136,12 @@ void perch_export_free(struct perch_export *export)
 
 /* ---- samples ---- */
 
+/* Samples are with a thread that this process does not have. */
+static bool is_forked(const struct perch_export *export)
+{
+	return export->batches && perch__export_batches_are_forked(export->batches);
+}
+
 int perch_export_add_record(struct perch_export *export, const struct perch_record *record,
 			    struct perch_error *err)
 {
@@ -152,8 +159,11 @@ int perch_export_add(struct perch_export *export, const struct perch_session_sam
 {
 	bool markers = export->format->markers;
 	uint32_t event = sample->record->event, thread;
-	int rc = export->schedule ? perch__schedule_add(export, sample->record, err) : 0;
+	int rc;
 
+	if (is_forked(export))
+		return PERCH__FORK_ERROR(err, "the export");
+	rc = export->schedule ? perch__schedule_add(export, sample->record, err) : 0;
 	if (rc)
 		return rc;
 
@@ -191,6 +201,8 @@ int perch_export_write(struct perch_export *export, FILE *out, struct perch_erro
 {
 	int rc;
 
+	if (is_forked(export) || (export->options.old && is_forked(export->options.old)))
+		return PERCH__FORK_ERROR(err, "the export");
 	if (perch__export_batches_end(export) ||
 	    (export->options.old && perch__export_batches_end(export->options.old)))
 		return PERCH__NO_MEMORY(err, "to export");

@@ -272,6 +272,8 @@ int perch__export_thread(struct perch_export *export, const struct perch_thread 
 struct export_batches *perch__export_batches_new(void); /* NULL: no memory */
 /* Ends the thread. Returns true in a child of fork(2), which does not have it. */
 bool perch__export_batches_free(struct export_batches *batches);
+/* A child of fork(2) has no thread that adds up. */
+bool perch__export_batches_are_forked(const struct export_batches *batches);
 /* Adds a sample to the batch, which is added up if it is full. Its occurrence, if the format has
  * them, is the last one. Returns 0 or -ENOMEM. */
 int perch__export_batches_add(struct perch_export *export,

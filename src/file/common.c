@@ -62,6 +62,6 @@ bool perch__is_magic(uint64_t word)
 
 int perch__ask_for_recording(int rc, struct perch_error *err)
 {
-	perch_error_remedy(err, "Give a file of perch record or perf record");
+	perch_error_remedy(err, "Give a recording (perf.data) as this library or perf makes it");
 	return rc;
 }

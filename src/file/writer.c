@@ -71,6 +71,7 @@ static void make_space(const char *old, bool for_directory)
 static int rename_old(const char *path, bool *device, char *old, struct perch_error *err)
 {
 	struct stat status;
+	const char *remedy;
 	int length = snprintf(old, PATH_MAX, "%s.old", path), rc;
 
 	*device = false;
@@ -98,7 +99,8 @@ static int rename_old(const char *path, bool *device, char *old, struct perch_er
 		return 0;
 	rc = perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot rename the old %s to %s: %s",
 			     path, old, strerror(errno));
-	perch_error_remedy(err, "Name another file");
+	remedy = rc == -EISDIR ? NULL : perch__new_file_remedy(-rc); /* the new name is one */
+	perch_error_remedy(err, "%s", remedy ? remedy : "Name another file");
 	return rc;
 }
 

@@ -207,10 +207,10 @@ static int open_of_process(struct elf_file *file, const struct sources *sources,
 static int open_of_caller(struct elf_file *file, const struct sources *sources,
 			  const struct perch_dso *dso)
 {
-	int fd = sources->open_file ? sources->open_file(sources->open_context, dso) : -1;
+	int own = sources->open_file ? sources->open_file(sources->open_context, dso) : -1;
+	int fd = own < 0 ? -ENOENT : fcntl(own, F_DUPFD_CLOEXEC, 0);
 
-	fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	return open_verified(file, fd < 0 ? -ENOENT : fd, sources, dso);
+	return open_verified(file, own >= 0 && fd < 0 ? -errno : fd, sources, dso);
 }
 
 /*

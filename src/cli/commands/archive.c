@@ -150,8 +150,8 @@ static void note_no_archive(const char *output)
 	const char *option = compression_of(output);
 
 	cli_note(COMMAND, "%s was not written, because tar failed%s%s%s", output,
-		 option ? ": it starts '" : "", option ? option + strlen("--") : "",
-		 option ? "' to compress; -o FILE.tar needs no other program" : "");
+		 option ? "; to compress, it needs '" : "", option ? option + strlen("--") : "",
+		 option ? "', and nothing for -o FILE.tar" : "");
 }
 
 /* Writes the archive. Kernel symbols in the cache may be read only by its user, and so may an

@@ -30,7 +30,7 @@ static struct {
 	__typeof__(pfm_get_pmu_info) *pmu_info;
 	__typeof__(pfm_get_event_info) *event_info;
 	__typeof__(pfm_get_event_next) *event_next;
-	bool loaded, ready;
+	bool loaded, ready, no_pmu;
 	char why[256]; /* the reason when it is not ready */
 } pfm;
 
@@ -55,6 +55,7 @@ static void load_pfm(void)
 	}
 	pfm.loaded = true;
 	rc = initialize();
+	pfm.no_pmu = rc == PFM_ERR_NOTSUPP;
 	if (rc != PFM_SUCCESS)
 		perch_clean_text(pfm.strerror(rc), pfm.why, sizeof(pfm.why));
 	pfm.ready = rc == PFM_SUCCESS;
@@ -68,7 +69,9 @@ static int need_library(struct perch__parser *parser, size_t at)
 	if (pfm.ready)
 		return 0;
 	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED, "%s: %s",
-			   pfm.loaded ? "libpfm4 finds no PMU here" : "cannot load libpfm4",
+			   pfm.no_pmu	? "libpfm4 finds no PMU here"
+			   : pfm.loaded ? "libpfm4 cannot be initialized"
+					: "cannot load libpfm4",
 			   pfm.why);
 	perch_error_remedy(parser->err, "%s",
 			   pfm.loaded
