@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -360,7 +361,7 @@ static void answer(int client)
 {
 	static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 	static char bytes[1 << 16];
-	size_t used = 0;
+	size_t used = 0, body;
 	ssize_t size;
 
 	while ((size = read(client, bytes + used, sizeof(bytes) - 1 - used)) > 0) {
@@ -373,12 +374,13 @@ static void answer(int client)
 		length = strcasestr(bytes, "\r\ncontent-length:");
 		if (!end || !length)
 			continue;
-		left = strtoul(length + 17, NULL, 10) + (size_t)(end + 4 - bytes) - used;
+		body = strtoul(length + 17, NULL, 10); /* which may take the place of the head */
+		left = body + (size_t)(end + 4 - bytes) - used;
 		for (; left && (size = read(client, bytes,
 					    left < sizeof(bytes) ? left : sizeof(bytes))) > 0;)
 			left -= (size_t)size;
 		received->windows++;
-		received->bytes += strtoul(length + 17, NULL, 10);
+		received->bytes += body;
 		used = 0;
 		if (write(client, ok, sizeof(ok) - 1) < 0)
 			return;
@@ -400,6 +402,7 @@ static unsigned start_server(pid_t *pid)
 		fail("server", NULL);
 	*pid = fork();
 	if (!*pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		while ((client = accept(server, NULL, NULL)) >= 0) {
 			answer(client);
 			close(client);

@@ -26,7 +26,10 @@ static char path[4096];
 
 static void fail(const char *what, const struct perch_error *err)
 {
-	fprintf(stderr, "jobs: %s: %s\n", what, err ? err->message : strerror(errno));
+	fprintf(stderr, "jobs: %s: %s\n", what,
+		err	? err->message
+		: errno ? strerror(errno)
+			: "unexpected result");
 	unlink(path);
 	exit(1);
 }

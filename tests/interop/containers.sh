@@ -127,6 +127,13 @@ done
 
 # A program that starts in a container and ends there, while all CPUs are recorded.
 records_short_container() { # until there are samples of the program
+	for _ in 1 2 3 4 5; do
+		record_short_container && return 0
+	done
+	cat record.err notes
+	return 1
+}
+record_short_container() {
 	rm -f data
 	"$PERCH" record -q -N -a -e cpu-clock:u -o data -- bash -c "
 		unshare -m bash -c 'mount -t tmpfs none root && mkdir -p root$work && cp inner.id root$work/contained && exec timeout -s KILL 3 chroot root $work/contained'
@@ -137,7 +144,7 @@ no_wrong_names() { # the recorder may have seen the build id while the program r
 	has_names "" || unverified host_id || { cat record.err notes && sort own | uniq -c | head; return 1; }
 }
 cp host.id contained
-try "a program of a container that is gone before the end is recorded" await records_short_container
+try "a program of a container that is gone before the end is recorded" records_short_container
 try "a program of a container that was gone before the end: no names, or unverified ones" no_wrong_names
 
 for kind in id none; do

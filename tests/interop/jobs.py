@@ -258,6 +258,8 @@ def main():
         names = write_recordings()
         before = os.times()
         sets = [words for words in option_sets(names) if os.environ.get("ONLY", "") in " ".join(words)]
+        table = sum(1 for _ in perf_options.option_sets())
+        check(os.environ.get("ONLY") or table >= 80, f"{table} option sets of the table of perf_options")
         for number, words in enumerate(sets):
             check_set(number, words)
         times = os.times()

@@ -50,7 +50,7 @@ def numbers(found, number):
 
 
 class Profile:
-    """types: (name, unit); samples: (functions from the innermost on, values, labels); period, period_type, duration in ns."""
+    """types: (name, unit); samples: (functions from the innermost on, values, labels); period, period_type, start and duration in ns."""
 
     def __init__(self, compressed):
         found = list(fields(gzip.decompress(compressed)))
@@ -69,6 +69,7 @@ class Profile:
         self.types = [type_of(one) for one in messages[1]]
         self.period_type = type_of(messages[11][0]) if messages[11] else None
         self.period = next((value for key, value in found if key == 12), 0)
+        self.start = next((value for key, value in found if key == 9), 0)
         self.duration = next((value for key, value in found if key == 10), 0)
         self.samples = []
         for one in messages[2]:
