@@ -24,7 +24,7 @@
 
 static char path[4096];
 
-static void fail(const char *what, const struct perch_error *err)
+static _Noreturn void fail(const char *what, const struct perch_error *err)
 {
 	fprintf(stderr, "jobs: %s: %s\n", what,
 		err	? err->message
