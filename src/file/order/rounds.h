@@ -36,8 +36,8 @@ static inline void perch__end_round(struct perch__rounds *rounds)
 /*
  * The time of a record. Records without one get the position that they have in a reader that sorts
  * round by round: it delivers them at once, before all records that wait for the end of the round.
- * The limit does not fall, so these records keep their order. output: NULL if no record of the
- * cursor is decompressed.
+ * The limit does not fall, so these records keep their order. output: has nothing if no record of
+ * the cursor is decompressed.
  */
 static inline uint64_t perch__rounds_time(const struct perch_reader *reader,
 					  const struct perch__output *output,

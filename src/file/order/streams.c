@@ -8,6 +8,9 @@
 #include "order.h"
 #include "rounds.h"
 
+/* Streams have no compressed records. */
+static const struct perch__output nothing;
+
 #define BLOCK_RECORDS 512u
 
 /* ---- the first pass ---- */
@@ -44,7 +47,7 @@ static int scan_blocks(struct perch_reader *reader, struct perch__stream *stream
 				return -ENOMEM;
 			*block = UINT64_MAX;
 		}
-		time = perch__rounds_time(reader, NULL, &rounds, offset);
+		time = perch__rounds_time(reader, &nothing, &rounds, offset);
 		/* what was there before the recording has no time, and comes first */
 		if (time < *block && (time || !rounds.latest))
 			*block = time;
@@ -138,7 +141,7 @@ static int read_block(struct perch_reader *reader, struct perch__block *block,
 		entry = PERCH__ARRAY_APPEND(block->entries, block->nr, block->capacity);
 		if (!entry)
 			return -ENOMEM;
-		entry->time = perch__rounds_time(reader, NULL, &stream->rounds, offset);
+		entry->time = perch__rounds_time(reader, &nothing, &stream->rounds, offset);
 		entry->offset = offset;
 	}
 	stream->at++;
