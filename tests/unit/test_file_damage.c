@@ -230,7 +230,7 @@ static void refuses_other_files(void **state)
 	assert_int_equal(perch_reader_open(&reader, "/proc/none", PERCH_ORDER_FILE, &err), -ENOENT);
 	assert_true(err.remedy[0]);
 	assert_int_equal(perch_reader_open(&reader, "/dev/null", PERCH_ORDER_FILE, &err), -ENOTSUP);
-	assert_non_null(strstr(err.remedy, "perch record"));
+	assert_non_null(strstr(err.remedy, "perf.data"));
 	perch_reader_close(NULL);
 }
 
