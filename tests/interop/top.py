@@ -156,7 +156,7 @@ def check_slow_reader():
     spinners = [start() for _ in range(2 * len(os.sched_getaffinity(0)))]
     probe = subprocess.run([PERCH, "record", "-q", "-o", "/dev/null", "-a", *EVENT, "--", "true"], capture_output=True, text=True, check=False)
     targets = ["-a"] if probe.returncode == 0 else ["-p", ",".join(str(process.pid) for process in spinners)]
-    top = Top("--stdio", "-d", "1", "-e", "cpu-clock:u", "-F", "4000", "-g", *targets, priority=19)
+    top = Top("--stdio", "-d", "1", "-e", "cpu-clock:u", "-F", "4000", "-g", *targets, priority=10)
     lines = top.table(rows_of)
     check(rows_of(lines), "a table of a reader that has little CPU time", "\n".join(lines))
     status, messages = top.end(signal.SIGTERM)
