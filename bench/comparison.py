@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import compare
 from recordings import count_samples, write_program
@@ -63,8 +64,11 @@ def find_peer(name, program):
     path, reason = compare.peer(program)
     if reason:
         return Tool(name, None, reason=reason.partition(", see")[0])
-    version = "0.12.0" if name == "linux-perf-data" else find_version([path, "--version"])
-    return Tool(name, path, version)
+    if name == "linux-perf-data":
+        return Tool(name, path, "0.12.0")
+    # not all programs of inferno print their version
+    installed = Path(path).parents[1].joinpath(".crates.toml").read_text(encoding="utf-8")
+    return Tool(name, path, re.search(rf'^"{name} (\S+)', installed, re.M)[1])
 
 
 def find_tools(perch, perf):
@@ -176,7 +180,12 @@ def recorders(tools, directory):
             if not tools[name].reason:
                 yield (tools[name].name, chains, [tools[name].path, "record", "-q", *options, "-e",
                                                   "cpu-clock", "-F", rate, "-o", path, "--"], path)
-    if not tools["samply"].reason:
+    # samply records for no user, also not root, with a higher level
+    paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text(encoding="ascii"))
+    if not tools["samply"].reason and paranoid > 1:
+        print("comparison: samply record is left out: kernel.perf_event_paranoid is above 1",
+              file=sys.stderr)
+    elif not tools["samply"].reason:
         path = os.path.join(directory, "samply.json.gz")
         yield (tools["samply"].name, "unwound while it records",
                [tools["samply"].path, "record", "--save-only", "-r", rate, "-o", path, "--"], path)
