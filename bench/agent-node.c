@@ -28,6 +28,7 @@
 #include "agent/push/push.h"
 #include "agent_load.h"
 #include "bench.h"
+#include "simulated_events.h"
 
 enum {
 	CPUS = 64,
@@ -129,20 +130,6 @@ static int unmap_ring(void *context, void *address, size_t size)
 		if (address == rings[i].control)
 			unread += rings[i].head - rings[i].control->data_tail;
 	return munmap(address, size);
-}
-
-static int close_event(void *context, int fd)
-{
-	(void)context;
-	return close(fd);
-}
-
-static ssize_t read_event(void *context, int fd, void *buffer, size_t size)
-{
-	(void)context;
-	(void)fd;
-	memset(buffer, 0, size < 64 ? size : 64);
-	return 64;
 }
 
 /* ---- records ---- */
@@ -421,12 +408,6 @@ static void note(void *context, const char *text)
 	fprintf(stderr, "agent-node: %s\n", text);
 }
 
-static double seconds_of(const struct rusage *usage)
-{
-	return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
-	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
-}
-
 static void run_agent(struct perch_machine *machine, unsigned port)
 {
 	struct agent_push_target target;
@@ -469,8 +450,8 @@ static void print_result(const struct rusage *before)
 
 	getrusage(RUSAGE_SELF, &own);
 	getrusage(RUSAGE_CHILDREN, &profiles);
-	agent = seconds_of(&own) - seconds_of(before) - producer_seconds;
-	children = seconds_of(&profiles);
+	agent = bench_cpu_seconds(&own) - bench_cpu_seconds(before) - producer_seconds;
+	children = bench_cpu_seconds(&profiles);
 	part = (agent + children) * 100 / seconds / CPUS;
 	mb = (double)own.ru_maxrss / 1024;
 	profile_mb = (double)profiles.ru_maxrss / 1024;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What the benchmarks share: a clock, medians, the mark of a missed target, and the sizes of a
- * smoke run. */
+/* What the benchmarks share: a clock, CPU time, a command without output, medians, the mark of a
+ * missed target, and the sizes of a smoke run. */
 #ifndef PERCH_BENCH_H
 #define PERCH_BENCH_H
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Exit status of a benchmark that cannot run on this machine. */
 #define BENCH_SKIPPED 77
@@ -42,6 +45,24 @@ static inline double bench_now_ns(void)
 static inline double bench_cpu_ns(void)
 {
 	return bench_ns_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* The CPU time of a process, user and system. */
+static inline double bench_cpu_seconds(const struct rusage *usage)
+{
+	return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+}
+
+/* In a child: becomes the command, without its output. */
+static inline _Noreturn void bench_exec_quietly(const char *perch, const char *const *words)
+{
+	int nowhere = open("/dev/null", O_WRONLY);
+
+	dup2(nowhere, STDOUT_FILENO);
+	dup2(nowhere, STDERR_FILENO);
+	execv(perch, (char *const *)words);
+	_exit(127);
 }
 
 /* The least of several rounds counts: other programs on the machine only add time. */

@@ -7,7 +7,6 @@
  * in $TMPDIR or /var/tmp.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -211,21 +210,13 @@ static void measure_command(struct cost *least, const char *perch, const char *j
 
 	if (child < 0)
 		fail("fork", NULL);
-	if (!child) {
-		int nowhere = open("/dev/null", O_WRONLY);
-
-		dup2(nowhere, STDOUT_FILENO);
-		dup2(nowhere, STDERR_FILENO);
-		execl(perch, "perch", "report", "--stdio", "--jobs", jobs, "-i", data,
-		      (char *)NULL);
-		_exit(127);
-	}
+	if (!child)
+		bench_exec_quietly(perch, (const char *[]){ "perch", "report", "--stdio", "--jobs",
+							    jobs, "-i", data, NULL });
 	if (wait4(child, &status, 0, &usage) < 0 || status)
 		fail("perch report", NULL);
 	bench_keep_minimum(&least->wall, (bench_now_ns() - start) / 1e9);
-	bench_keep_minimum(&least->cpu,
-			   usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
-				   (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+	bench_keep_minimum(&least->cpu, bench_cpu_seconds(&usage));
 }
 
 /* ---- the critical path ---- */

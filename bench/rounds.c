@@ -8,7 +8,6 @@
  * record -g`. They are in $TMPDIR or /var/tmp. BENCH_BYTES=4294967296 needs 5 GB there.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -138,23 +137,17 @@ static struct cost measure(const char *perch)
 
 	if (child < 0)
 		fail("fork", NULL);
+	if (!child && perch)
+		bench_exec_quietly(perch, (const char *[]){ "perch", "report", "--stdio", "-i",
+							    path, NULL });
 	if (!child) {
-		int nowhere = open("/dev/null", O_WRONLY);
-
-		if (!perch) {
-			read_records();
-			_exit(0);
-		}
-		dup2(nowhere, STDOUT_FILENO);
-		dup2(nowhere, STDERR_FILENO);
-		execl(perch, "perch", "report", "--stdio", "-i", path, (char *)NULL);
-		_exit(127);
+		read_records();
+		_exit(0);
 	}
 	if (wait4(child, &status, 0, &usage) < 0 || status)
 		fail(perch ? "perch report" : "the reader", NULL);
 	return (struct cost){
-		.seconds = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
-			   (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
+		.seconds = bench_cpu_seconds(&usage),
 		.megabytes = usage.ru_maxrss / 1024.0,
 	};
 }

@@ -19,6 +19,7 @@
 #include <perch/recorder.h>
 
 #include "bench.h"
+#include "simulated_events.h"
 
 #define CPUS	   256
 #define RING_PAGES 128
@@ -103,20 +104,6 @@ static int unmap_ring(void *context, void *address, size_t size)
 {
 	(void)context;
 	return munmap(address, size);
-}
-
-static int close_event(void *context, int fd)
-{
-	(void)context;
-	return close(fd);
-}
-
-static ssize_t read_event(void *context, int fd, void *buffer, size_t size)
-{
-	(void)context;
-	(void)fd;
-	memset(buffer, 0, size < 64 ? size : 64);
-	return 64;
 }
 
 static double cpu_seconds(clockid_t clock)

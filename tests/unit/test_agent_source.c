@@ -16,6 +16,7 @@
 
 #include "agent/recording/held_files.h"
 #include "agent/source.h"
+#include "../simulated_events.h"
 #include "tree.h"
 
 #define SECOND	  1000000000ull
@@ -251,20 +252,11 @@ static void hang_up(int fd)
 	kernel.writer[fd] = 0;
 }
 
-static int close_event(void *context, int fd)
+static int close_simulated(void *context, int fd)
 {
-	(void)context;
 	if (fd >= 0 && fd < FDS)
 		hang_up(fd);
-	return close(fd);
-}
-
-static ssize_t read_event(void *context, int fd, void *buffer, size_t size)
-{
-	(void)context;
-	(void)fd;
-	memset(buffer, 0, size < 64 ? size : 64);
-	return 64;
+	return close_event(context, fd);
 }
 
 /* Opens a recording of all CPUs, which are those of a list. */
@@ -276,7 +268,7 @@ static void open_simulated(struct fixture *fixture, char *root)
 		.read = read_event,
 		.mmap = map_ring,
 		.munmap = unmap_ring,
-		.close = close_event,
+		.close = close_simulated,
 	};
 	static const struct tree_file files[] = {
 		{ "/sys/devices/system/cpu/online", "0-2\n" },
