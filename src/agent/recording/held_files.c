@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <perch/symbol.h>
 
+#include "base/array.h"
+
 static bool is_refused(int rc)
 {
 	return rc == -EACCES || rc == -EPERM;
@@ -70,17 +72,8 @@ static void count_unheld(struct agent_held_files *files, const struct perch_dso 
 /* Without memory, the file is opened again with the next sample. */
 static bool set_seen(struct agent_held_files *files, uint32_t index)
 {
-	size_t nr = files->nr_seen ? files->nr_seen : 64;
-	bool *seen;
-
-	while (nr <= index)
-		nr *= 2;
-	seen = nr > files->nr_seen ? realloc(files->seen, nr * sizeof(*seen)) : files->seen;
-	if (!seen)
+	if (PERCH__ARRAY_RESERVE_ZEROED(files->seen, files->nr_seen, (size_t)index + 1))
 		return false;
-	memset(seen + files->nr_seen, 0, (nr - files->nr_seen) * sizeof(*seen));
-	files->seen = seen;
-	files->nr_seen = nr;
 	files->seen[index] = true;
 	return true;
 }
