@@ -180,6 +180,8 @@ static int take_record(struct agent_source *source, const struct perch_record *r
 		else if (next.type == PERCH_RECORD_FORK && source->cgroups)
 			agent_process_cgroups_forked(source->cgroups, (pid_t)next.task.pid,
 						     (pid_t)next.task.ppid);
+		else if (next.type == PERCH_RECORD_COMM && next.comm.exec && source->cgroups)
+			agent_process_cgroups_executed(source->cgroups, (pid_t)next.comm.pid);
 		if (rc < 0)
 			return rc;
 	}

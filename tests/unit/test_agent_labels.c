@@ -339,6 +339,31 @@ static void labels_process(void **state)
 	agent_process_cgroups_free(cgroups);
 }
 
+/* A process that has ended and was not waited for is in no cgroup, and has that of its parent. */
+static void labels_zombie(void **state)
+{
+	struct agent_process_cgroups *cgroups = agent_process_cgroups_new();
+	char path[PATH_MAX], own[PATH_MAX];
+	pid_t pid = fork();
+	siginfo_t info;
+
+	(void)state;
+	if (!pid)
+		_exit(0);
+	assert_true(pid > 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_true(agent_process_cgroup(getpid(), own));
+	assert_false(agent_process_cgroup(pid, path));
+	assert_null(agent_process_cgroups_find(cgroups, pid, 1));
+	agent_process_cgroups_forked(cgroups, pid, getpid());
+	assert_string_equal(agent_process_cgroups_find(cgroups, pid, 2), own);
+	/* what was found before it ran another program, where nothing newer can be read */
+	agent_process_cgroups_executed(cgroups, pid);
+	assert_string_equal(agent_process_cgroups_find(cgroups, pid, 3), own);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	agent_process_cgroups_free(cgroups);
+}
+
 /* Two processes whose ids are far apart are both known, and a third one takes the place of that
  * which was not asked for longest. No process has such ids. */
 static void keeps_distant_processes(void **state)
@@ -405,6 +430,7 @@ int main(void)
 		cmocka_unit_test(finds_variable),
 		cmocka_unit_test(labels_process),
 		cmocka_unit_test(finds_version_1),
+		cmocka_unit_test(labels_zombie),
 		cmocka_unit_test(keeps_distant_processes),
 	};
 

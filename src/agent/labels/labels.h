@@ -101,7 +101,8 @@ bool agent_environment_value(const char *bytes, size_t size, const char *name, c
  * if two have different ones; only the first 64 processes are read, and none of the root.
  */
 bool agent_cgroup_service(const char *mount, const char *path, char *value);
-/* Reads that path of a running process. Returns false if there is none. */
+/* Reads that path of a running process. Returns false if there is none, or if the process ends:
+ * the kernel shows it in the root then. */
 bool agent_process_cgroup(pid_t pid, char *path);
 
 /* ---- process_cgroups.c ---- */
@@ -116,6 +117,8 @@ struct agent_process_cgroups *agent_process_cgroups_new(void);
 void agent_process_cgroups_free(struct agent_process_cgroups *cgroups);
 /* A process has begun: if it ends before its cgroup is read, that of its parent counts. */
 void agent_process_cgroups_forked(struct agent_process_cgroups *cgroups, pid_t pid, pid_t parent);
+/* A process runs another program: one who starts a container moves it before. */
+void agent_process_cgroups_executed(struct agent_process_cgroups *cgroups, pid_t pid);
 /* now: ns. Returns the path, until the next call; NULL: unknown, or the process has ended. */
 const char *agent_process_cgroups_find(struct agent_process_cgroups *cgroups, pid_t pid,
 				       uint64_t now);

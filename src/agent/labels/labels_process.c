@@ -11,6 +11,7 @@
 #include <perch/process.h>
 
 #include "base/files/io.h"
+#include "base/kernel/recorded_process.h"
 #include "base/text.h"
 #include "labels.h"
 
@@ -167,8 +168,10 @@ bool agent_cgroup_service(const char *mount, const char *path, char *value)
 bool agent_process_cgroup(pid_t pid, char *path)
 {
 	char *text = malloc(CGROUP_FILE_MAX);
+	/* a process that ends is in the root of all hierarchies of version 1; one that still runs
+	 * after the reading was no such process */
 	bool found = text && read_file(pid, "cgroup", text, CGROUP_FILE_MAX) >= 0 &&
-		     agent_cgroup_path(text, path);
+		     perch__task_runs((unsigned)pid) && agent_cgroup_path(text, path);
 
 	free(text);
 	return found;

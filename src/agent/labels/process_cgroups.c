@@ -16,6 +16,7 @@ struct slot {
 	pid_t pid, parent; /* parent 0: unknown */
 	uint64_t time;	   /* when it was read; 0: not yet */
 	uint64_t use;	   /* number of the last one */
+	bool moved;	   /* it may have another path since */
 	char *path;	   /* NULL: none is known */
 };
 
@@ -55,7 +56,7 @@ void agent_process_cgroups_free(struct agent_process_cgroups *cgroups)
 static void set_slot(struct slot *slot, pid_t pid, pid_t parent, uint64_t time, char *path)
 {
 	free(slot->path);
-	*slot = (struct slot){ pid, parent, time, slot->use, path };
+	*slot = (struct slot){ pid, parent, time, slot->use, false, path };
 }
 
 /* Returns the slot of a process, that of another one if there is none. */
@@ -78,6 +79,12 @@ void agent_process_cgroups_forked(struct agent_process_cgroups *cgroups, pid_t p
 		set_slot(slot_of(cgroups, pid), pid, parent, 0, NULL);
 }
 
+void agent_process_cgroups_executed(struct agent_process_cgroups *cgroups, pid_t pid)
+{
+	if (pid > 0)
+		slot_of(cgroups, pid)->moved = true;
+}
+
 static const char *find_path(struct agent_process_cgroups *cgroups, pid_t pid, uint64_t now,
 			     unsigned depth)
 {
@@ -86,16 +93,21 @@ static const char *find_path(struct agent_process_cgroups *cgroups, pid_t pid, u
 	char *copy;
 	struct slot *slot;
 	pid_t parent;
+	bool is_new;
 
 	if (pid <= 0 || depth > MOST_PARENTS)
 		return NULL;
 	slot = slot_of(cgroups, pid);
-	if (slot->time && now - slot->time < VALID_NS)
+	is_new = slot->time && now - slot->time < VALID_NS;
+	if (is_new && !slot->moved)
 		return slot->path;
 	parent = slot->parent;
-	if (!agent_process_cgroup(pid, path))
+	if (!agent_process_cgroup(pid, path)) {
+		if (is_new && slot->path)
+			return slot->path;
 		/* it has ended: it began in the cgroup of its parent */
 		found = parent ? find_path(cgroups, parent, now, depth + 1) : NULL;
+	}
 	copy = found ? strdup(found) : NULL;
 	/* another process may have the slot of before */
 	set_slot(slot_of(cgroups, pid), pid, parent, now, copy);

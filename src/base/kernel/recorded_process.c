@@ -98,6 +98,9 @@ bool perch__device_is_gone(unsigned major, unsigned minor)
 
 /* ---- processes ---- */
 
+/* PF_EXITING in the flags of /proc/PID/stat: proc_pid_stat(5), include/linux/sched.h */
+#define EXITING 0x4
+
 static uint64_t ns_of(clockid_t clock)
 {
 	struct timespec now;
@@ -105,25 +108,43 @@ static uint64_t ns_of(clockid_t clock)
 	return clock_gettime(clock, &now) ? 0 : (uint64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-uint64_t perch__process_start(unsigned pid)
+/* Reads /proc/PID/stat. Returns the values after the name, or NULL if there is no such process. */
+static const char *read_stat(unsigned pid, char *line, size_t size)
 {
-	uint64_t ticks, since_boot, now = ns_of(CLOCK_REALTIME), uptime = ns_of(CLOCK_BOOTTIME);
-	char path[64], line[1024];
-	const char *end;
+	char path[64], *end = NULL;
 	FILE *stat;
-	bool read;
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	stat = fopen(path, "re");
-	read = stat && fgets(line, sizeof(line), stat);
-	if (stat)
+	/* the name of the process, in parentheses, may have any characters, also ends of lines */
+	if (stat) {
+		line[fread(line, 1, size - 1, stat)] = 0;
+		end = strrchr(line, ')');
 		fclose(stat);
-	/* the name of the process, in parentheses, may have any characters */
-	end = read ? strrchr(line, ')') : NULL;
-	if (!end || sscanf(end + 1,
-			   " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			   "%*s %*s %*s %*s %" SCNu64,
-			   &ticks) != 1)
+	}
+	return end ? end + 1 : NULL;
+}
+
+bool perch__task_runs(unsigned tid)
+{
+	char line[1024], state;
+	const char *values = read_stat(tid, line, sizeof(line));
+	unsigned flags;
+
+	return values && sscanf(values, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
+	       state != 'Z' && state != 'X' && !(flags & EXITING);
+}
+
+uint64_t perch__process_start(unsigned pid)
+{
+	uint64_t ticks, since_boot, now = ns_of(CLOCK_REALTIME), uptime = ns_of(CLOCK_BOOTTIME);
+	char line[1024];
+	const char *values = read_stat(pid, line, sizeof(line));
+
+	if (!values || sscanf(values,
+			      " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			      "%*s %*s %*s %*s %" SCNu64,
+			      &ticks) != 1)
 		return 0;
 	since_boot = ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
 	return since_boot < uptime && uptime - since_boot < now ? now - (uptime - since_boot) : 0;

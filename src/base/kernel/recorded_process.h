@@ -14,6 +14,8 @@
 bool perch__is_file(int fd, unsigned major, unsigned minor, uint64_t inode);
 /* Returns when a process started, in ns since 1970, to 10 ms; 0 if it does not run. */
 uint64_t perch__process_start(unsigned pid);
+/* True if the task is there and is not about to end. */
+bool perch__task_runs(unsigned tid);
 /* Times of files and of processes are coarse. */
 #define PERCH__TIME_MARGIN 2000000000ull
 /* True for a process that got the id of a recorded one later. recorded_at: the end of the recording

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/kernel/recorded_process.h"
 #include "record.h"
 
 /* In the first second more often, so that the files of programs that end soon are found while they
@@ -163,25 +164,6 @@ static bool is_full(struct record *record)
 	return true;
 }
 
-/* Bits of the flags in /proc/PID/stat. */
-#define EXITING 0x4
-
-/* True if the task runs, and is not about to end. */
-static bool is_running(pid_t tid)
-{
-	char path[32], text[1024], state;
-	const char *name_end;
-	unsigned flags;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
-	if (perch_machine_read(NULL, path, text, sizeof(text)) <= 0)
-		return false;
-	name_end = strrchr(text, ')');
-	return name_end &&
-	       sscanf(name_end + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
-	       state != 'Z' && state != 'X' && !(flags & EXITING);
-}
-
 /*
  * All events have ended. If their task runs, the kernel has removed them: it does so at the
  * execve(2) of a program that changes the user or that the user may not read.
@@ -191,10 +173,10 @@ static void find_removed_events(struct record *record)
 	const struct record_plan *plan = record->plan;
 
 	if (record->program.pid > 0 && !record->program_ended && !record->without_events &&
-	    plan->program_only && is_running(record->program.pid))
+	    plan->program_only && perch__task_runs((unsigned)record->program.pid))
 		record->without_events = record->program.pid;
 	for (size_t i = 0; i < plan->nr_threads && !record->without_events; i++)
-		if (is_running(plan->threads[i]))
+		if (perch__task_runs((unsigned)plan->threads[i]))
 			record->without_events = plan->threads[i];
 }
 
