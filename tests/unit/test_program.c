@@ -63,9 +63,13 @@ static void says_why_it_cannot_start(void **state)
 		  "there is no program 'no-such-program' in the directories of PATH" },
 		{ "./no-such-file", ENOENT, 127, "there is no program './no-such-file'" },
 		{ "/dev/null", EACCES, 126, "'/dev/null' is not executable by this user" },
+		{ "null", EACCES, 126, "'null' is not executable by this user" },
 	};
+	char *path = strdup(getenv("PATH"));
 
 	(void)state;
+	/* the user's may have a directory that cannot be searched, which is EACCES for all names */
+	setenv("PATH", "/dev", 1);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		char *argv[] = { (char *)wrong[i].name, NULL };
 		struct perch_program program;
@@ -82,6 +86,8 @@ static void says_why_it_cannot_start(void **state)
 		assert_int_equal(WEXITSTATUS(status_of(&program)), wrong[i].status);
 		assert_int_equal(perch_program_finish_release(&program, NULL), -wrong[i].errnum);
 	}
+	setenv("PATH", path, 1);
+	free(path);
 }
 
 static void ends_before_its_release(void **state)
