@@ -422,16 +422,11 @@ static void finds_version_1(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(labels_paths),
-		cmocka_unit_test(applies_rules),
-		cmocka_unit_test(refuses_rules),
-		cmocka_unit_test(limits_labels),
-		cmocka_unit_test(chooses_cgroup_line),
-		cmocka_unit_test(finds_variable),
-		cmocka_unit_test(labels_process),
-		cmocka_unit_test(finds_version_1),
-		cmocka_unit_test(labels_zombie),
-		cmocka_unit_test(keeps_distant_processes),
+		cmocka_unit_test(labels_paths),	       cmocka_unit_test(applies_rules),
+		cmocka_unit_test(refuses_rules),       cmocka_unit_test(limits_labels),
+		cmocka_unit_test(chooses_cgroup_line), cmocka_unit_test(finds_variable),
+		cmocka_unit_test(labels_process),      cmocka_unit_test(finds_version_1),
+		cmocka_unit_test(labels_zombie),       cmocka_unit_test(keeps_distant_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
