@@ -6,7 +6,7 @@ import re
 CASE = re.compile(r"^\[ +(FAILED|ERROR|SKIPPED) +\] ([^ :]+)$")
 CMOCKA_ERROR = re.compile(r"^\[ +ERROR +\] --- (.*)")
 CMOCKA_LINE = re.compile(r"^\[ +LINE +\] --- (.*?):\d+: error")
-SUMMARY = re.compile(r"^\[ +(?:FAILED|SKIPPED) +\] \d+ test\(s\), listed below")
+SUMMARY = re.compile(r"^\[ +(?:FAILED|SKIPPED) +\] (?:\S+: )?\d+ test\(s\), listed below")
 NOT_OK = re.compile(r"^(?:not ok|FAILED)\b(?: \d+)?(?: -)? ?(.*)")
 SKIP = re.compile(r"^ok\b(?: \d+)?(?: -)? ?(.*?) *# skip:? *(.*)", re.I)
 SKIPPED = re.compile(r"^(?:# )?skip(?:ped)?\b(?: [^:]*)?: *(.*)", re.I)
