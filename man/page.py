@@ -72,8 +72,9 @@ def main():
     done = subprocess.run(sys.argv[1:], stdin=sys.stdin, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         return done.returncode
-    # Words are not hyphenated: a name in two pieces cannot be searched for.
-    text = re.sub(r"^(\.TH .*\n)", r"\1.nh\n", done.stdout, flags=re.M)
+    # The date is that of the build, which would make each day's page another. Words are not hyphenated: a name in two
+    # pieces cannot be searched for.
+    text = re.sub(r'^(\.TH "[^"]*" "[^"]*") "[\d-]*"(.*\n)', r'\1 ""\2.nh\n', done.stdout, flags=re.M)
     text = CODE.sub(code, TABLE.sub(table, text))
     # the first line names the preprocessor, for readers that run no other
     sys.stdout.write(("'\\\" t\n" if "\n.TS\n" in text else "") + text)
