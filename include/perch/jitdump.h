@@ -74,6 +74,17 @@ PERCH_API int perch_processes_use_jitdump(struct perch_processes *processes,
  */
 PERCH_API int perch_processes_advance(struct perch_processes *processes, uint64_t time);
 
+/**
+ * Sets how many jitdump files of processes that have ended stay open, for programs that follow a
+ * running system: of more, the file of the process that ended first is closed. Its functions keep
+ * their names; of lines that were not asked for yet, of code and of unwinding information, none is
+ * known any more. At first there is no limit.
+ *
+ * @param processes  the processes
+ * @param nr         the number; files of processes that run stay open in addition
+ */
+PERCH_API void perch_processes_keep_jitdumps(struct perch_processes *processes, size_t nr);
+
 /** A function of a jitdump. */
 struct perch_jit_function {
 	uint32_t number;  /**< from 0, in the order of the file */
@@ -125,7 +136,8 @@ PERCH_API int perch_jitdump_find_line(struct perch_jitdump *jitdump, uint64_t of
  * @param[out] size       bytes of the section
  * @param[out] swapped    the byte order is not that of this machine
  * @return 0, or a negative errno; needs no err, because each has one reason
- * @retval -ENOENT   no function, or none with unwinding information, has code at the offset
+ * @retval -ENOENT   no function, or none with unwinding information, has code at the offset, or
+ *                   the file was closed
  * @retval -EBADMSG  the unwinding information is damaged
  * @retval -ENOMEM   out of memory
  */
@@ -146,7 +158,8 @@ PERCH_API int perch_jitdump_read_eh_frame(const struct perch_jitdump *jitdump, u
  * @param[out] machine   the architecture of the file: EM_* of <elf.h>
  * @param[out] swapped   the byte order of the file is not that of this machine
  * @return 0, or a negative errno; needs no err, because each has one reason
- * @retval -ENOENT   no function has code at the offset
+ * @retval -ENOENT   no function has code at the offset, or the file was closed, see
+ *                   perch_processes_keep_jitdumps()
  * @retval -EBADMSG  the file became shorter
  * @retval -ENOMEM   out of memory
  */
@@ -161,6 +174,15 @@ PERCH_API int perch_jitdump_read_code(const struct perch_jitdump *jitdump, uint6
  * @return the reason; NULL if the file was read
  */
 PERCH_API const char *perch_jitdump_error(const struct perch_jitdump *jitdump);
+
+/**
+ * Returns the descriptor of the open file, for a program that closes all others in a child. It
+ * belongs to the jitdump: lines, code and unwinding information are read from it.
+ *
+ * @param jitdump  the jitdump
+ * @return the descriptor; -1 if the file is not open
+ */
+PERCH_API int perch_jitdump_fd(const struct perch_jitdump *jitdump);
 
 /**
  * Returns whether a jitdump is not read because of its owner: perch_jitdump_options.any_owner would

@@ -262,8 +262,8 @@ PERCH_API int64_t perch_processes_discard_ended(struct perch_processes *processe
  *
  * @param processes  the processes
  * @param used       by index, for all of perch_processes_dsos(): true for DSOs that the caller
- *                   still uses. The function sets it for mapped ones, and for the kind
- *                   PERCH_DSO_JIT.
+ *                   still uses. The function sets it for mapped ones, and for jitdumps of
+ *                   processes that run.
  * @return the number of DSOs that were freed
  */
 PERCH_API size_t perch_processes_discard_dsos(struct perch_processes *processes, bool *used);

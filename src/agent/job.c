@@ -21,11 +21,11 @@
 
 #include "base/no_memory.h"
 #include "memory.h"
-#include "recording/held_files.h"
 #include "state.h"
 
 #define MOST_BYTES   (64u << 20) /* of a profile */
 #define MOST_SECONDS 60u	 /* until it is killed */
+#define MOST_FILES   1024	 /* open in it */
 
 #ifdef __has_feature
 #define HAS_FEATURE(name) __has_feature(name)
@@ -58,18 +58,23 @@ static int compare_numbers(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* All but the output, which becomes 3, and the files of programs. */
-static void close_descriptors(const struct agent_held_files *files, int output)
+/* All but the output and the files that names are read from. */
+static void close_descriptors(const struct agent_source *source, int output)
 {
-	int open_file[AGENT_MOST_HELD] = { 0 }, next = AGENT_FIRST_HELD;
+	int open_file[MOST_FILES], next = STDERR_FILENO + 1;
+	size_t nr = agent_source_files(source, open_file, MOST_FILES);
 
-	for (size_t i = 0; i < files->nr; i++)
-		open_file[i] = files->file[i].fd;
-	qsort(open_file, files->nr, sizeof(*open_file), compare_numbers);
-	if (dup2(output, AGENT_FIRST_HELD - 1) < 0)
-		_exit(1);
-	for (size_t i = 0; i < files->nr; next = open_file[i++] + 1)
+	/* where one is not in the list, no number may get another file */
+	if (nr == MOST_FILES)
+		return;
+	open_file[nr++] = output;
+	qsort(open_file, nr, sizeof(*open_file), compare_numbers);
+	for (size_t i = 0; i < nr; i++) {
+		if (open_file[i] < next)
+			continue;
 		close_range_of((unsigned)next, (unsigned)open_file[i] - 1);
+		next = open_file[i] + 1;
+	}
 	close_range_of((unsigned)next, ~0u);
 }
 
@@ -102,10 +107,10 @@ static _Noreturn void make_profile(const struct agent *agent, const struct agent
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "perch-profile");
 	setpriority(PRIO_PROCESS, 0, 10);
-	close_descriptors(agent_source_held_files(agent->source), job->fd);
+	close_descriptors(agent->source, job->fd);
 	limit_memory();
 	agent_window_choose(agent->window, job->cgroup);
-	out = fdopen(3, "w");
+	out = fdopen(job->fd, "w");
 	if (!out)
 		_exit(1);
 	rc = agent_encode(agent, job->kind, from, to, out, &unnamed, &err);
@@ -113,7 +118,7 @@ static _Noreturn void make_profile(const struct agent *agent, const struct agent
 		*job->unnamed = unnamed;
 	if (rc < 0) {
 		rewind(out);
-		(void)!ftruncate(3, 0);
+		(void)!ftruncate(job->fd, 0);
 		fprintf(out, "%s\n", err.message);
 	}
 	if (fflush(out))

@@ -9,15 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
-#include <perch/encoder.h>
 
-#include "base/kernel/off_cpu_event.h"
 #include "base/no_memory.h"
 #include "labels/labels.h"
-#include "live_session.h"
 #include "memory.h"
+#include "recording/epoch.h"
 #include "recording/held_files.h"
 #include "recording/rounds.h"
 
@@ -31,29 +27,20 @@ const struct agent_part agent_parts[AGENT_NR_PARTS] = {
 	{ PERCH_RECORDER_PROCESSES, "processes", "mappings of processes that ran before" },
 };
 
-/* One recording. */
-struct epoch {
-	struct perch_recorder *recorder; /* NULL: it has ended */
-	struct perch_session *session;
-	struct perch_decoder *decoder;
-	uint64_t ended; /* ns; 0: it goes on */
-};
-
 struct agent_source {
 	const struct agent_source_options *options;
 	struct agent_window *window;
 	struct perch_targets online; /* if they are CPUs */
 	const struct perch_targets *targets;
-	struct epoch now, before; /* before: its stacks may be in the window */
-	bool starting;		  /* records are those of what runs already */
+	struct agent_epoch now, before; /* before: its stacks may be in the window */
+	bool starting;			/* records are those of what runs already */
 	struct agent_rounds rounds;
 	struct agent_held_files held;
 	uint64_t samples[AGENT_MOST_EVENTS];
-	size_t off_cpu_event; /* index; SIZE_MAX: it is not recorded */
-	size_t most_dsos;     /* until DSOs that nobody needs are freed */
+	size_t most_dsos;	/* until DSOs that nobody needs are freed */
+	size_t unused_jitdumps; /* of processes that run, when some were freed */
 	unsigned ticks;
 	struct agent_process_cgroups *cgroups; /* NULL: events know all */
-	uint64_t sample_ns; /* CPU time of a sample of the first event; 0: it is no clock */
 	struct agent_source_stats
 		stats; /* of recordings that have ended, and what is counted here */
 	struct agent_address chain[PERCH_MAX_CALL_CHAIN];
@@ -128,11 +115,11 @@ static const char *find_cgroup(struct agent_source *source, const struct perch_s
 static void count_cgroup(const struct agent_source *source, const struct agent_sample *sample)
 {
 	const struct agent_source_options *options = source->options;
-	bool off_cpu = sample->event == source->off_cpu_event;
+	bool off_cpu = sample->event == source->now.off_cpu_event;
 
 	if (options->cgroups && (off_cpu || !sample->event))
 		agent_cgroups_add(options->cgroups, sample->labels.cgroup, off_cpu,
-				  off_cpu ? sample->period : source->sample_ns);
+				  off_cpu ? sample->period : source->now.sample_ns);
 }
 
 static int add_sample(struct agent_source *source, const struct perch_record *record,
@@ -221,146 +208,20 @@ static int take_pieces(void *context, const struct iovec *pieces, int nr, struct
 
 /* ---- a recording ---- */
 
-static void close_epoch(struct epoch *epoch)
-{
-	perch_recorder_close(epoch->recorder);
-	perch_session_close(epoch->session);
-	perch_decoder_free(epoch->decoder);
-	*epoch = (struct epoch){ 0 };
-}
-
-/* They would be unwound here, by tables of strange files, which stay in memory. */
-static int refuse_stacks(const char *name, struct perch_error *err)
-{
-	int rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				 "%s copies stacks (call-graph=dwarf), and perch agent takes call "
-				 "chains by frame pointers only",
-				 name);
-
-	perch_error_remedy(err, "Use call-graph=fp, or 'perch record' for copied stacks");
-	return rc;
-}
-
-static int make_decoder(struct agent_source *source, struct perch_error *err)
-{
-	struct epoch *epoch = &source->now;
-	struct perch_decoder_event decoded[AGENT_MOST_EVENTS] = { 0 };
-	struct perch_encoder_event described;
-	const struct perch_file_event *events;
-	size_t nr = perch_recorder_events(epoch->recorder, &events);
-
-	if (nr > AGENT_MOST_EVENTS)
-		return perch_error_set(err, E2BIG, PERCH_ERROR_USAGE,
-				       "there are more than %d events", AGENT_MOST_EVENTS);
-	for (size_t i = 0; i < nr; i++)
-		if (events[i].attr.sample_type & PERCH_SAMPLE_STACK_USER)
-			return refuse_stacks(events[i].name, err);
-	source->off_cpu_event = SIZE_MAX;
-	for (size_t i = 0; i < nr; i++)
-		if (perch__is_off_cpu(&events[i]))
-			source->off_cpu_event = i;
-	perch_encoder_describe(&events[0], &described);
-	source->sample_ns = described.sample_ns;
-	for (size_t i = 0; i < nr; i++)
-		decoded[i] = (struct perch_decoder_event){ .attr = &events[i].attr,
-							   .ids = events[i].ids,
-							   .nr_ids = events[i].nr_ids };
-	return perch_decoder_new(&epoch->decoder, decoded, nr, PERCH_BYTES_NATIVE, err);
-}
-
-/* Rings have space for some seconds of samples, and for the records of many new processes; with
- * many CPUs they are smaller, so that all of them need few megabytes. */
-static size_t ring_pages(size_t rings)
-{
-	return rings > 64 ? 16 : 32;
-}
-
-static int open_recorder(struct agent_source *source, struct perch_error *err)
-{
-	const struct agent_source_options *options = source->options;
-	struct perch_recorder_options to = {
-		.sampler = { .event = { .frequency = options->frequency,
-					.sample = PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_CPU |
-						  PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_CGROUP,
-					.sideband = PERCH_SIDEBAND_CGROUP,
-					.exclude_idle = 1,
-					.inherit = options->inherit,
-					.use_clockid = true,
-					.clockid = CLOCK_MONOTONIC,
-					.may = PERCH_MAY_LOSE_TARGETS | PERCH_MAY_EXCLUDE_KERNEL,
-					.machine = options->machine },
-			     .ring_pages = ring_pages(source->targets->nr) },
-		.cycles = PERCH_RECORDER_CYCLES_REPLACED,
-		.sink = take_pieces,
-		.context = source,
-		.no_build_ids = true,
-		.off_cpu = options->off_cpu,
-		.off_cpu_threshold_ns = options->off_cpu_ns,
-	};
-
-	return perch_recorder_open(&source->now.recorder, options->events, source->targets, &to,
-				   err);
-}
-
-/* Adds those of the CPUs of the options that are online. */
-static int add_online(struct agent_source *source, struct perch_targets *targets)
-{
-	const struct agent_source_options *options = source->options;
-	const struct perch_cpus *online;
-	struct perch_cpus chosen = { .cpu = calloc(options->targets->nr, sizeof(int)) };
-	int rc = chosen.cpu ? perch_machine_cpus(options->machine, &online, NULL) : -ENOMEM;
-
-	for (size_t i = 0; !rc && i < options->targets->nr; i++) {
-		int cpu = options->targets->target[i].cpu;
-
-		if (perch_cpus_contains(online, cpu))
-			chosen.cpu[chosen.nr++] = cpu;
-	}
-	if (!rc)
-		rc = chosen.nr ? perch_targets_add_cpus(targets, &chosen, options->machine, NULL)
-			       : -ENODEV;
-	free(chosen.cpu);
-	return rc;
-}
-
-/* CPUs that are online now; if that cannot be found out, those of before. */
-static void choose_targets(struct agent_source *source)
-{
-	const struct agent_source_options *options = source->options;
-	struct perch_targets online = { 0 };
-	int rc;
-
-	if (!source->targets)
-		source->targets = options->targets;
-	if (options->inherit)
-		return;
-	rc = options->all_cpus ? perch_targets_add_cpus(&online, NULL, options->machine, NULL)
-			       : add_online(source, &online);
-	if (rc < 0) {
-		perch_targets_clear(&online);
-		return;
-	}
-	perch_targets_clear(&source->online);
-	source->online = online;
-	source->targets = &source->online;
-}
-
 static int open_epoch(struct agent_source *source, struct perch_error *err)
 {
-	const struct perch_session_options options = { .symbols = source->options->symbols };
-	struct epoch *epoch = &source->now;
+	const struct agent_source_options *options = source->options;
 	int rc;
 
-	choose_targets(source);
-	rc = open_recorder(source, err);
-	if (rc >= 0)
-		rc = make_decoder(source, err);
-	if (rc >= 0)
-		rc = agent_live_session(&epoch->session, epoch->recorder, &options, err);
+	/* if those cannot be found out, the targets are those of before */
+	if (!source->targets)
+		source->targets = options->targets;
+	if (!options->inherit && !agent_epoch_targets(options, &source->online))
+		source->targets = &source->online;
+	rc = agent_epoch_open(&source->now, options, source->targets, take_pieces, source, err);
 	if (rc >= 0) {
-		perch_session_put(epoch->session, NULL);
 		source->starting = true;
-		rc = perch_recorder_start(epoch->recorder, err);
+		rc = perch_recorder_start(source->now.recorder, err);
 		source->starting = false;
 	}
 	source->stats.starts += rc >= 0;
@@ -392,8 +253,8 @@ void agent_source_close(struct agent_source *source)
 {
 	if (!source)
 		return;
-	close_epoch(&source->now);
-	close_epoch(&source->before);
+	agent_epoch_close(&source->now);
+	agent_epoch_close(&source->before);
 	agent_process_cgroups_free(source->cgroups);
 	perch_targets_clear(&source->online);
 	agent_rounds_clear(&source->rounds);
@@ -416,7 +277,31 @@ static void count_epoch(const struct agent_source *source, struct agent_source_s
 	stats->throttled += recorded.throttled;
 	stats->lost += (rings.lost > recorded.lost ? rings.lost : recorded.lost) + off_cpu.lost;
 	stats->rings = perch_sampler_rings(sampler);
-	stats->ring_bytes = stats->rings * ring_pages(stats->rings) * (size_t)sysconf(_SC_PAGESIZE);
+	stats->ring_bytes = agent_epoch_ring_bytes(stats->rings);
+}
+
+/* Functions of JIT compilers need much memory, and their files are open. */
+static size_t count_unused_jitdumps(const struct perch_processes *processes, const bool *used)
+{
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(processes, &dsos), unused = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		unused += dsos[i]->jitdump && !(used && used[i]);
+	return unused;
+}
+
+/* Frees what no sample has and no process maps. used: by index of a DSO. */
+static void discard_dsos(struct agent_source *source, bool *used, size_t nr, size_t unused_jitdumps)
+{
+	struct perch_processes *processes = perch_session_processes(source->now.session);
+	size_t jitdumps = count_unused_jitdumps(processes, NULL);
+	size_t left = nr - perch_processes_discard_dsos(processes, used);
+
+	agent_held_files_renumber(&source->held, used, nr);
+	source->most_dsos = left + left / 4 + NEW_DSOS;
+	source->unused_jitdumps =
+		unused_jitdumps - (jitdumps - count_unused_jitdumps(processes, NULL));
 }
 
 /* Closes files of programs that the window has no samples of, and frees what is known of them if
@@ -428,6 +313,7 @@ static void tidy_dsos(struct agent_source *source, bool now)
 	const struct perch_dso *const *dsos;
 	size_t nr = perch_processes_dsos(processes, &dsos);
 	bool many = nr >= source->most_dsos, *used;
+	size_t unused_jitdumps;
 
 	/* while the window has stacks of two recordings, it does not know which has a DSO */
 	if (source->before.session || (!many && !now))
@@ -437,12 +323,11 @@ static void tidy_dsos(struct agent_source *source, bool now)
 		return;
 	agent_window_mark_dsos(source->window, used);
 	agent_held_files_close_others(&source->held, used);
-	if (many) {
-		size_t left = nr - perch_processes_discard_dsos(processes, used);
-
-		agent_held_files_renumber(&source->held, used, nr);
-		source->most_dsos = left + left / 4 + NEW_DSOS;
-	}
+	unused_jitdumps = count_unused_jitdumps(processes, used);
+	if (many || unused_jitdumps > source->unused_jitdumps)
+		discard_dsos(source, used, nr, unused_jitdumps);
+	else
+		source->unused_jitdumps = unused_jitdumps;
 	free(used);
 }
 
@@ -456,7 +341,7 @@ bool agent_source_free_old(struct agent_source *source, uint64_t oldest)
 {
 	if (source->before.session && oldest > source->before.ended) {
 		agent_held_files_close_old(&source->held);
-		close_epoch(&source->before);
+		agent_epoch_close(&source->before);
 		agent_trim_memory(); /* there were two of them for some minutes */
 	}
 	return !source->before.session;
@@ -465,25 +350,24 @@ bool agent_source_free_old(struct agent_source *source, uint64_t oldest)
 int agent_source_renew(struct agent_source *source, uint64_t now, struct perch_error *err)
 {
 	struct agent_source_stats stats = source->stats;
-	struct epoch old = source->now;
+	struct agent_epoch old = source->now;
 	int rc;
 
 	if (source->before.session)
 		return 0;
 	tidy_dsos(source, true);
 	count_epoch(source, &stats);
-	source->now = (struct epoch){ 0 };
+	source->now = (struct agent_epoch){ 0 };
 	rc = open_epoch(source, err);
 	if (rc) {
-		close_epoch(&source->now);
+		agent_epoch_close(&source->now);
 		source->now = old;
 		return rc;
 	}
 	stats.starts = source->stats.starts;
 	source->stats = stats;
-	perch_recorder_close(old.recorder);
-	perch_decoder_free(old.decoder);
-	source->before = (struct epoch){ .session = old.session, .ended = now };
+	agent_epoch_end(&old, now);
+	source->before = old;
 	agent_held_files_begin_anew(&source->held);
 	return 0;
 }
@@ -554,6 +438,18 @@ const struct agent_held_files *agent_source_held_files(const struct agent_source
 	return &source->held;
 }
 
+size_t agent_source_files(const struct agent_source *source, int *fds, size_t nr)
+{
+	size_t found = 0;
+
+	while (found < source->held.nr && found < nr) {
+		fds[found] = source->held.file[found].fd;
+		found++;
+	}
+	found += agent_epoch_files(&source->now, fds + found, nr - found);
+	return found + agent_epoch_files(&source->before, fds + found, nr - found);
+}
+
 static int find_held(void *context, const struct perch_dso *dso)
 {
 	return agent_held_files_find(context, dso);
@@ -593,5 +489,5 @@ uint64_t agent_source_samples(const struct agent_source *source, size_t event)
 
 uint64_t agent_source_sample_ns(const struct agent_source *source)
 {
-	return source->sample_ns;
+	return source->now.sample_ns;
 }

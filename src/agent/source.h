@@ -6,9 +6,8 @@
 #include <perch/recorder.h>
 
 #include "counters/counters.h"
+#include "recording/epoch.h"
 #include "window/window.h"
-
-#define AGENT_MOST_EVENTS 16 /* of a source */
 
 struct agent_source_options {
 	const char *events;		     /* see perch-events(7) */
@@ -83,6 +82,8 @@ size_t agent_source_events(const struct agent_source *source,
 /* The session that a DSO of an address in the window is of. */
 const struct perch_session *agent_source_session(const struct agent_source *source,
 						 const struct perch_dso *dso);
+/* Stores the descriptors of files that names are read from, at most nr. Returns their number. */
+size_t agent_source_files(const struct agent_source *source, int *fds, size_t nr);
 /* Files of programs that have samples, which may be removed since. */
 const struct agent_held_files *agent_source_held_files(const struct agent_source *source);
 /* Symbols of what runs here now, in a process that has these files open. Returns 0 or -ENOMEM. */

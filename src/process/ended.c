@@ -130,6 +130,8 @@ size_t perch_processes_discard_dsos(struct perch_processes *processes, bool *use
 	used[processes->unmapped.unknown->index] = true;
 	used[processes->unmapped.kernel_dso->index] = true;
 	for (size_t i = 0; i < processes->nr_dsos; i++)
-		used[i] |= processes->dso[i]->jitdump != NULL;
+		if (processes->dso[i]->jitdump)
+			used[i] |= processes->dso[i]->jitdump->process != NULL;
+	perch__jitdumps_free_unused(&processes->jitdumps, used);
 	return perch__dsos_free_unused(processes, used);
 }

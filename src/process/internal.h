@@ -220,7 +220,7 @@ struct jit_text;
 struct perch_jitdump {
 	struct perch_dso *dso;
 	struct process *process;       /* that writes it; NULL after it has ended */
-	struct perch_jitdump *next;    /* of the process */
+	struct perch_jitdump *next;    /* of the process, or the one that ended next */
 	int fd;			       /* -1 if it could not be opened */
 	bool started;		       /* the header was read */
 	bool complete;		       /* nothing will follow */
@@ -253,8 +253,10 @@ void perch__jitdump_open(struct perch_jitdump *jitdump, const struct perch_jitdu
 int perch__jitdump_read(struct perch_jitdump *jitdump);
 void perch__jitdump_free(struct perch_jitdump *jitdump);
 
-/* Returns size bytes at an offset of the file, to be freed with free(). Returns NULL, with -ENOMEM
- * or -EBADMSG in *rc, if out of memory or if the file does not have them. */
+/* Closes the file: what is in memory stays. */
+void perch__jitdump_close(struct perch_jitdump *jitdump);
+/* Returns size bytes at an offset of the file, to be freed with free(). Returns NULL, with -ENOMEM,
+ * -EBADMSG or -ENOENT in *rc, if out of memory, if the file does not have them or is closed. */
 void *perch__jitdump_bytes(const struct perch_jitdump *jitdump, uint64_t offset, size_t size,
 			   int *rc);
 /* Numbers of the file. */
@@ -286,12 +288,18 @@ struct jitdumps {
 	bool may_grow;	    /* a jitdump is not complete */
 	uint64_t next_time; /* of the next change; 0 if that is unknown */
 	int64_t checked;    /* time of the last look at the files, in ms */
+	/* open files of processes that have ended, in this order; the end of the list is at last */
+	struct perch_jitdump *ended, **last_ended;
+	size_t nr_ended, most_ended;
 };
+void perch__jitdumps_init(struct jitdumps *jitdumps);
 /* Opens the file of a mapping if it is a jitdump. Returns 0 or -ENOMEM. */
 int perch__jitdumps_mapped(struct perch_processes *processes, struct process *process,
 			   const struct perch_mmap_record *mmap);
 /* The process has ended or runs another program: later functions are not its own. */
 void perch__jitdumps_leave(struct perch_processes *processes, struct process *process);
+/* Frees the jitdumps of DSOs that will be freed. used: by their index. */
+void perch__jitdumps_free_unused(struct jitdumps *jitdumps, const bool *used);
 void perch__jitdumps_free(struct jitdumps *jitdumps);
 
 /* ---- cgroups.c: paths of cgroups ---- */

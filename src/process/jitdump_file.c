@@ -471,6 +471,14 @@ static void free_lines(struct jit_lines *lines)
 	free(lines);
 }
 
+void perch__jitdump_close(struct perch_jitdump *jitdump)
+{
+	if (jitdump->fd >= 0)
+		close(jitdump->fd);
+	jitdump->fd = -1;
+	jitdump->complete = true;
+}
+
 void perch__jitdump_free(struct perch_jitdump *jitdump)
 {
 	while (jitdump->text) {
@@ -479,8 +487,7 @@ void perch__jitdump_free(struct perch_jitdump *jitdump)
 		free(jitdump->text);
 		jitdump->text = next;
 	}
-	if (jitdump->fd >= 0)
-		close(jitdump->fd);
+	perch__jitdump_close(jitdump);
 	perch__hash_clear(&jitdump->by_code_index);
 	for (size_t i = 0; i < jitdump->nr_functions; i++)
 		free_lines(jitdump->function[i].lines);
@@ -515,8 +522,12 @@ int perch_jitdump_find(const struct perch_jitdump *jitdump, uint64_t offset,
 void *perch__jitdump_bytes(const struct perch_jitdump *jitdump, uint64_t offset, size_t size,
 			   int *rc)
 {
-	uint8_t *bytes = malloc(size);
+	uint8_t *bytes = NULL;
 
+	*rc = -ENOENT;
+	if (jitdump->fd < 0)
+		return NULL;
+	bytes = malloc(size);
 	*rc = bytes ? 0 : -ENOMEM;
 	if (bytes && perch__pread_all(jitdump->fd, bytes, size, offset)) {
 		*rc = -EBADMSG;
@@ -529,6 +540,11 @@ void *perch__jitdump_bytes(const struct perch_jitdump *jitdump, uint64_t offset,
 const char *perch_jitdump_error(const struct perch_jitdump *jitdump)
 {
 	return jitdump->error[0] ? jitdump->error : NULL;
+}
+
+int perch_jitdump_fd(const struct perch_jitdump *jitdump)
+{
+	return jitdump->fd;
 }
 
 bool perch_jitdump_is_of_other_user(const struct perch_jitdump *jitdump)

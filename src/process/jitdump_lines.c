@@ -125,12 +125,13 @@ static struct jit_lines *read_lines(struct perch_jitdump *jitdump,
 	return lines;
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. A file that was closed has no more lines. */
 static int need_lines(struct perch_jitdump *jitdump, struct jit_function *function)
 {
-	if (function->lines_at && !function->lines)
-		function->lines = read_lines(jitdump, function);
-	return function->lines_at && !function->lines ? -ENOMEM : 0;
+	if (!function->lines_at || function->lines || jitdump->fd < 0)
+		return 0;
+	function->lines = read_lines(jitdump, function);
+	return function->lines ? 0 : -ENOMEM;
 }
 
 /* Finds out whether addresses of lines are too large. */

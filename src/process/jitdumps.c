@@ -29,6 +29,19 @@ int perch_processes_use_jitdump(struct perch_processes *processes,
 	return 0;
 }
 
+static void no_ended(struct jitdumps *jitdumps)
+{
+	jitdumps->ended = NULL;
+	jitdumps->last_ended = &jitdumps->ended;
+	jitdumps->nr_ended = 0;
+}
+
+void perch__jitdumps_init(struct jitdumps *jitdumps)
+{
+	jitdumps->most_ended = SIZE_MAX;
+	no_ended(jitdumps);
+}
+
 void perch__jitdumps_free(struct jitdumps *jitdumps)
 {
 	for (size_t i = 0; i < jitdumps->nr; i++)
@@ -159,13 +172,78 @@ int perch_processes_advance(struct perch_processes *processes, uint64_t time)
 	return rc;
 }
 
+static void add_ended(struct jitdumps *jitdumps, struct perch_jitdump *jitdump)
+{
+	jitdump->next = NULL;
+	*jitdumps->last_ended = jitdump;
+	jitdumps->last_ended = &jitdump->next;
+	jitdumps->nr_ended++;
+}
+
+static void close_oldest(struct jitdumps *jitdumps)
+{
+	for (; jitdumps->nr_ended > jitdumps->most_ended; jitdumps->nr_ended--) {
+		struct perch_jitdump *oldest = jitdumps->ended;
+
+		jitdumps->ended = oldest->next;
+		if (!jitdumps->ended)
+			jitdumps->last_ended = &jitdumps->ended;
+		perch__jitdump_close(oldest);
+	}
+}
+
 void perch__jitdumps_leave(struct perch_processes *processes, struct process *process)
 {
-	for (struct perch_jitdump *at = process->jitdumps; at; at = at->next)
-		at->process = NULL;
-	if (process->jitdumps)
-		processes->jitdumps.sorted = false;
+	struct perch_jitdump *at = process->jitdumps, *next;
+
 	process->jitdumps = NULL;
+	if (at)
+		processes->jitdumps.sorted = false;
+	for (; at; at = next) {
+		next = at->next;
+		at->process = NULL;
+		if (at->fd >= 0)
+			add_ended(&processes->jitdumps, at);
+	}
+	close_oldest(&processes->jitdumps);
+}
+
+void perch_processes_keep_jitdumps(struct perch_processes *processes, size_t nr)
+{
+	processes->jitdumps.most_ended = nr;
+	close_oldest(&processes->jitdumps);
+}
+
+/* Keeps the jitdumps of used DSOs in the list of open ones. */
+static void choose_ended(struct jitdumps *jitdumps, const bool *used)
+{
+	struct perch_jitdump *at = jitdumps->ended, *next;
+
+	no_ended(jitdumps);
+	for (; at; at = next) {
+		next = at->next;
+		if (used[at->dso->index])
+			add_ended(jitdumps, at);
+	}
+}
+
+void perch__jitdumps_free_unused(struct jitdumps *jitdumps, const bool *used)
+{
+	size_t nr = 0;
+
+	choose_ended(jitdumps, used);
+	for (size_t i = 0; i < jitdumps->nr; i++) {
+		struct perch_jitdump *jitdump = jitdumps->all[i];
+
+		if (used[jitdump->dso->index]) {
+			jitdumps->all[nr++] = jitdump;
+			continue;
+		}
+		jitdump->dso->jitdump = NULL;
+		perch__jitdump_free(jitdump);
+	}
+	jitdumps->sorted &= nr == jitdumps->nr;
+	jitdumps->nr = nr;
 }
 
 /* ---- mappings ---- */

@@ -15,6 +15,7 @@ int perch_processes_new(struct perch_processes **result, struct perch_error *err
 
 	if (processes) {
 		processes->seed = perch__hash_seed(processes);
+		perch__jitdumps_init(&processes->jitdumps);
 		processes->kernel = perch__space_new(0);
 		processes->unmapped.unknown = perch__dso_named(
 			processes, unknown, sizeof(unknown) - 1, PERCH_DSO_UNKNOWN, NULL, 0);

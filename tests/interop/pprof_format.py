@@ -50,7 +50,7 @@ def numbers(found, number):
 
 
 class Profile:
-    """types: (name, unit); samples: (functions from the innermost on, values, labels); period, period_type, start and duration in ns."""
+    """types: (name, unit); samples: (functions from the innermost on, values, labels); lines: (function, file, line); period, period_type, start and duration in ns."""
 
     def __init__(self, compressed):
         found = list(fields(gzip.decompress(compressed)))
@@ -64,6 +64,9 @@ class Profile:
             return texts[first(message, 1)], texts[first(message, 2)]
 
         functions = {first(one, 1): texts[first(one, 2)] for one in messages[5]}
+        files = {first(one, 1): texts[first(one, 4)] for one in messages[5]}
+        lines = [dict(fields(line)) for one in messages[4] for key, line in one if key == 4]
+        self.lines = {(functions[line[1]], files[line[1]], line.get(2, 0)) for line in lines}
         locations = {first(one, 1): [functions[first(list(fields(line)), 1)] for key, line in one if key == 4] for one in messages[4]}
         self.mappings = {texts[first(one, 5)]: texts[first(one, 6)] for one in messages[3]}
         self.types = [type_of(one) for one in messages[1]]

@@ -37,19 +37,12 @@ static int open_file(struct agent_held_files *files, const struct perch_dso *dso
 	/* the symbols note what is used, and DSOs are freed before them */
 	struct perch_dso copy = *dso;
 	struct perch_error err;
-	int fd, high;
+	int fd;
 
 	if (!files->symbols && perch_symbols_new(&files->symbols, &options, NULL) < 0)
 		return -ENOMEM;
 	copy.used = false;
-	if (perch_symbols_open_file(files->symbols, &copy, &fd, &err))
-		return -err.errnum;
-	if (fd >= AGENT_FIRST_HELD)
-		return fd;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, AGENT_FIRST_HELD);
-	high = high < 0 ? -errno : high;
-	close(fd);
-	return high;
+	return perch_symbols_open_file(files->symbols, &copy, &fd, &err) ? -err.errnum : fd;
 }
 
 static void close_at(struct agent_held_files *files, size_t at)

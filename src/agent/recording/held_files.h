@@ -13,8 +13,7 @@
 #include <stdint.h>
 #include <perch/process.h>
 
-#define AGENT_MOST_HELD	 256
-#define AGENT_FIRST_HELD 4 /* the lowest descriptor: a profile has its own below */
+#define AGENT_MOST_HELD 256
 
 /* Why a file is not open. */
 enum agent_unheld_reason {
