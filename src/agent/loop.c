@@ -363,6 +363,9 @@ static int open_and_run(struct agent *agent, struct perch_error *err)
 		rc = agent_send_open(agent, err);
 	}
 	if (!rc) {
+		if (agent_source_replaced_cycles(agent->source))
+			agent_note(agent, "sampling by the timer cpu-clock: this machine has no "
+					  "hardware cycle counter");
 		note_start(agent);
 		rc = wait_and_work(agent, signals, err);
 	}

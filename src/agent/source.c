@@ -470,6 +470,11 @@ int agent_source_new_symbols(const struct agent_source *source, struct perch_sym
 	return perch_symbols_set_recorded_release(*symbols, release.text, err);
 }
 
+bool agent_source_replaced_cycles(const struct agent_source *source)
+{
+	return perch_recorder_replaced_cycles(source->now.recorder);
+}
+
 const struct perch_error *agent_source_lacks(const struct agent_source *source,
 					     enum perch_recorder_part part)
 {

@@ -89,6 +89,8 @@ const struct agent_held_files *agent_source_held_files(const struct agent_source
 /* Symbols of what runs here now, in a process that has these files open. Returns 0 or -ENOMEM. */
 int agent_source_new_symbols(const struct agent_source *source, struct perch_symbols **symbols,
 			     struct perch_error *err);
+/* True if cpu-clock has replaced cycles, which this machine lacks. */
+bool agent_source_replaced_cycles(const struct agent_source *source);
 const struct perch_error *agent_source_lacks(const struct agent_source *source,
 					     enum perch_recorder_part part);
 void agent_source_get_stats(const struct agent_source *source, struct agent_source_stats *stats);

@@ -338,6 +338,10 @@ def check_types():
     agent = Agent("-e", "faults/name=a-b/,faults/name=a_b/")
     types = [name for name, _ in agent.profile("seconds=1").types]
     check(agent.end()[0] == 0 and {"a_b", "a_b_2"} <= set(types) and len(set(types)) == len(types), "types of values differ", types)
+    agent = Agent("-e", "cycles")
+    types = [name for name, _ in agent.profile("seconds=1").types]
+    errors = agent.first + agent.end()[1]
+    check(("cpu_clock" in types) == ("sampling by the timer cpu-clock" in errors), "a timer in place of cycles is said", [types, errors])
 
 
 GENERATED = """

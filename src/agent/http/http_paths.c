@@ -55,7 +55,8 @@ unsigned agent_http_refusal(const char *token, const char *method, agent_query *
 		return 401;
 	}
 	if (!token && !agent_http_host_is_local(query(context, "Host", true))) {
-		*reason = "without a token the server has no name: use its number or localhost";
+		*reason =
+			"the request names the server otherwise than by IP address or localhost: use these, or --token-file";
 		return 403;
 	}
 	return 0;

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/port.h"
+#include "base/nr.h"
 #include "http.h"
 
 /* Takes "[::1]:7099" or "127.0.0.1:7099" apart. */
@@ -22,6 +24,8 @@ static bool split(const char *address, char *host, size_t size, const char **por
 	if (length > 1 && from[0] == '[' && from[length - 1] == ']') {
 		from++;
 		length -= 2;
+	} else if (length && memchr(from, ':', length)) {
+		return false; /* "::1:7099" is an address without a port, too */
 	}
 	if (!length || length >= size || !colon[1])
 		return false;
@@ -56,6 +60,26 @@ static int listen_at(const struct addrinfo *info)
 	return rc;
 }
 
+static const struct {
+	int errnum;
+	const char *remedy;
+} refusals[] = {
+	{ EADDRINUSE, "Another program listens there ('ss -ltnp' prints it): choose another port" },
+	{ EADDRNOTAVAIL, "Use an address of this machine: 'ip address' prints them" },
+	{ EACCES, "Ports below net.ipv4.ip_unprivileged_port_start (1024) need "
+		  "CAP_NET_BIND_SERVICE: choose a higher port" },
+};
+
+static int refuse_address(const char *address, int errnum, struct perch_error *err)
+{
+	perch_error_set(err, errnum, PERCH_ERROR_SYSTEM, "cannot listen at %s: %s", address,
+			strerror(errnum));
+	for (size_t i = 0; i < PERCH__NR(refusals); i++)
+		if (refusals[i].errnum == errnum)
+			perch_error_remedy(err, "%s", refusals[i].remedy);
+	return -errnum;
+}
+
 int agent_http_listen(const char *address, bool *local, struct perch_error *err)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
@@ -64,21 +88,24 @@ int agent_http_listen(const char *address, bool *local, struct perch_error *err)
 	char host[256];
 	int rc;
 
-	if (!split(address, host, sizeof(host), &port))
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "--listen %s: expected ADDRESS:PORT, as 127.0.0.1:7099",
-				       address);
+	if (!split(address, host, sizeof(host), &port) || !agent_is_port(port, strlen(port))) {
+		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				"--listen %s: expected ADDRESS:PORT, with a port from 1 to 65535",
+				address);
+		perch_error_remedy(err, "Write 127.0.0.1:7099, or [::1]:7099 for IPv6");
+		return -EINVAL;
+	}
 	rc = getaddrinfo(host, port, &hints, &info);
-	if (rc)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "--listen %s: %s", address,
-				       gai_strerror(rc));
+	if (rc) {
+		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "--listen %s: %s", address,
+				gai_strerror(rc));
+		perch_error_remedy(err, "Use an IP address of this machine");
+		return -EINVAL;
+	}
 	*local = is_loopback(info->ai_addr);
 	rc = listen_at(info);
 	freeaddrinfo(info);
-	if (rc < 0)
-		perch_error_set(err, -rc, PERCH_ERROR_SYSTEM, "cannot listen at %s: %s", address,
-				strerror(-rc));
-	return rc;
+	return rc < 0 ? refuse_address(address, -rc, err) : rc;
 }
 
 bool agent_http_host_is_local(const char *host)

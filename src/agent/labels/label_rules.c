@@ -109,7 +109,9 @@ static int parse_rule(struct label_rule *rule, const char *text, struct perch_er
 		return refuse_rule(err, "", "it has more than 1024 bytes");
 	if (!arrow && strstr(text, "=>"))
 		return refuse_rule(err, text, "blanks are missing around =>");
-	if (!equal || !is_key(label, (size_t)(equal - label)))
+	if (!equal)
+		return refuse_rule(err, text, "the label has no '='");
+	if (!is_key(label, (size_t)(equal - label)))
 		return refuse_rule(err, text,
 				   "expected a key of letters, digits, '.', '_' and '-'");
 	if (strlen(equal + 1) > AGENT_LABEL_MAX)

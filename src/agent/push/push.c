@@ -209,10 +209,11 @@ static void note_left(struct agent_push *push, const char *of_directory)
 
 	agent_spool_stats(push->shared.spool, &stats);
 	if (stats.entries)
-		push_note(&push->shared, "%" PRIu64 " windows are %s", stats.entries,
+		push_note(&push->shared, "%" PRIu64 " window%s %s", stats.entries,
+			  stats.entries == 1 ? " is" : "s are",
 			  agent_spool_directory(push->shared.spool)
 				  ? of_directory
-				  : "lost, because there is no directory for them");
+				  : "lost; with --spool DIR they would wait for the next start");
 }
 
 /* Waits for answers of requests that have begun. */
@@ -294,9 +295,10 @@ static int make_senders(struct agent_push *push, const struct agent_push_options
 	for (size_t i = 1; i < options->nr; i++)
 		for (size_t k = 0; k < i; k++)
 			if (options->target[i].hash == options->target[k].hash)
-				return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-						       "two targets are %s",
-						       options->target[k].name);
+				return perch_error_set(
+					err, EINVAL, PERCH_ERROR_USAGE,
+					"--push %s is there twice: leave one of them out",
+					options->target[k].name);
 	sender = calloc(options->nr, sizeof(*sender));
 	if (!sender)
 		return PERCH__NO_MEMORY(err, "to send windows");
@@ -329,11 +331,11 @@ static int open_spool(struct agent_push *push, const struct agent_push_options *
 		return rc;
 	agent_spool_stats(*spool, &stats);
 	if (stats.taken_over)
-		push_note(&push->shared, "%" PRIu64 " windows of an earlier agent are in the spool",
+		push_note(&push->shared, "windows of an earlier agent in the spool: %" PRIu64,
 			  stats.taken_over);
 	if (stats.foreign)
 		push_note(&push->shared,
-			  "%" PRIu64 " files in the spool are of others; they are not used",
+			  "files of others in the spool, which are not used: %" PRIu64,
 			  stats.foreign);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/port.h"
 #include "base/no_memory.h"
 #include "base/nr.h"
 #include "push.h"
@@ -70,6 +71,16 @@ static uint64_t hash_of(const struct agent_push_target *target)
 	return hash;
 }
 
+/* "host", "host:PORT", "[::1]" or "[::1]:PORT". */
+static bool has_valid_port(const char *host, const char *end)
+{
+	const char *bracket = memchr(host, ']', (size_t)(end - host));
+	const char *from = bracket ? bracket : host,
+		   *colon = memchr(from, ':', (size_t)(end - from));
+
+	return !colon || agent_is_port(colon + 1, (size_t)(end - colon - 1));
+}
+
 static int set_url(struct agent_push_target *target, const char *text, const char *url,
 		   struct perch_error *err)
 {
@@ -85,6 +96,8 @@ static int set_url(struct agent_push_target *target, const char *text, const cha
 		return refuse_target(err, text, "it is no URL");
 	if (memchr(host, '@', (size_t)(path - host)))
 		return refuse_target(err, "...", "passwords belong in a file: basic-file=FILE");
+	if (!has_valid_port(host, path))
+		return refuse_target(err, text, "the port must be a number from 1 to 65535");
 	length = strlen(url) + strlen(kinds[target->kind].path) + 1;
 	target->url = calloc(1, length);
 	if (!target->url)
@@ -166,6 +179,9 @@ int agent_push_target_parse(struct agent_push_target *target, const char *text,
 		rc = set_option(target, text, option, err);
 	if (!rc && target->token_file && target->basic_file)
 		rc = refuse_target(err, text, "token-file and basic-file exclude each other");
+	if (!rc && (target->ca_file || target->cert_file || target->key_file) &&
+	    strncasecmp(url, "https:", 6) != 0)
+		rc = refuse_target(err, text, "files of TLS need a URL that begins with https://");
 	free(copy);
 	if (rc)
 		agent_push_target_clear(target);

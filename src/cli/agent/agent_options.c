@@ -67,6 +67,13 @@ static const struct cli_option options[] = {
 	CLI_ROW(.table = agent_push_options, .at = AT(push)),
 	CLI_ROW(.name = "config", .argument = "FILE", SETS(config),
 		.help = "lines NAME = VALUE with options; SIGHUP reads it again"),
+	CLI_ROW(.letter = 'g', .name = "call-graph",
+		.refusal = "no option -g: perch agent always takes call chains, by frame pointers",
+		.hidden = true),
+	CLI_ROW(.letter = 'G', .name = "cgroup",
+		.refusal = "no option -G: perch agent samples all cgroups, and a sample has its "
+			   "cgroup as a label; ?cgroup=PATH selects one",
+		.hidden = true),
 	{ 0 },
 };
 
@@ -89,8 +96,10 @@ static int read_token(struct agent_command *command)
 	ssize_t length = -1;
 
 	if (fd < 0 || fstat(fd, &stat))
-		return cli_usage_error(AGENT_COMMAND, "--token-file %s: %s", command->token_file,
-				       strerror(errno));
+		return cli_usage_error(
+			AGENT_COMMAND,
+			"--token-file %s: %s. Its first line is a secret of 16 to 1024 bytes, and only this user may read it (umask 077)",
+			command->token_file, strerror(errno));
 	if (S_ISREG(stat.st_mode) && stat.st_mode & 077) {
 		close(fd);
 		return cli_usage_error(
@@ -136,10 +145,8 @@ static int check_agent(struct agent_command *command)
 {
 	struct agent_options *agent = &command->options;
 
-	if (command->target.cgroups)
-		return cli_usage_error(
-			AGENT_COMMAND,
-			"-G: perch agent samples all cgroups, and a sample has its cgroup as a label: leave it out");
+	if (agent->cgroup_events && !agent->counters)
+		return cli_refuse_both(AGENT_COMMAND, "--cgroup-events", "--no-counters");
 	if (agent->once && !command->once_ns)
 		return cli_usage_error(
 			AGENT_COMMAND,

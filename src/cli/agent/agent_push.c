@@ -53,8 +53,10 @@ int agent_set_duration(const struct cli_given *given)
 	if (given->negated ||
 	    (strchr(given->text, 's') && cli_parse_duration(given->text, ns) && *ns))
 		return 0;
-	cli_usage_error(given->command, "--%s %s: use a time with its unit, as 500ms or 30s",
-			given->option->name, given->text);
+	cli_usage_error(
+		given->command,
+		"--%s %s: expected a whole number from 1 on with its unit (ns, us, ms or s), as 500ms or 30s",
+		given->option->name, given->text);
 	return -EINVAL;
 }
 

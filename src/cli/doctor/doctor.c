@@ -43,7 +43,7 @@ static bool print_results(const struct perch_checks *checks, struct perch_machin
 	bool colours = width && !(no_colour && *no_colour);
 
 	if (request->agent) {
-		nr = doctor_agent_results(checks, results);
+		nr = doctor_agent_results(checks, machine, results);
 		return request->json ? doctor_print_results_json(results, nr, out)
 				     : doctor_print_results(results, nr, out, colours, width);
 	}

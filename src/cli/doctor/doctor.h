@@ -21,7 +21,7 @@
 #define DOCTOR_AGENT_RESULTS 16 /* at most */
 
 /* Makes the results of --agent. Returns their number; the first is about all CPUs. */
-size_t doctor_agent_results(const struct perch_checks *checks,
+size_t doctor_agent_results(const struct perch_checks *checks, struct perch_machine *machine,
 			    struct perch_check results[DOCTOR_AGENT_RESULTS]);
 
 /* ---- doctor_print.c: false after a write error. width 0 does not wrap lines ---- */

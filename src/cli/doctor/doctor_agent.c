@@ -114,8 +114,21 @@ static void try_maps(void *files, const char *maps)
 	try_to_read(files, maps);
 }
 
+/* Since Linux 6.15 CAP_PERFMON is enough for mappings. */
+static bool may_read_maps(struct perch_machine *machine)
+{
+	uint64_t effective = 0;
+	struct perch_release release = { .major = 0 };
+
+	perch_machine_capabilities(machine, &effective, NULL);
+	perch_machine_release(machine, &release, NULL);
+	return effective & 1ull << PERCH_CAP_SYS_PTRACE ||
+	       (effective & 1ull << PERCH_CAP_PERFMON &&
+		(release.major > 6 || (release.major == 6 && release.minor >= 15)));
+}
+
 /* Mappings that cannot be read now are those of programs that started before the agent. */
-static void check_running(struct perch_check *result)
+static void check_running(struct perch_check *result, struct perch_machine *machine)
 {
 	struct readable files = { .nr = 0 };
 
@@ -125,9 +138,15 @@ static void check_running(struct perch_check *result)
 	visit_maps(try_maps, &files);
 	snprintf(result->value, sizeof(result->value), "mappings of %u of %u can be read",
 		 files.nr - files.denied, files.nr);
-	if (files.denied)
+	if (files.denied && may_read_maps(machine))
+		set_limited(result, "",
+			    "functions of the others have no names until these programs start "
+			    "again: a security module hides them, or they are in another user "
+			    "namespace");
+	else if (files.denied)
 		set_limited(
-			result, "grant CAP_SYS_PTRACE to perch agent",
+			result,
+			"grant CAP_SYS_PTRACE to perch agent; since Linux 6.15 CAP_PERFMON is enough",
 			"functions of the others have no names until these programs start again");
 }
 
@@ -221,14 +240,14 @@ static void check_library(struct perch_check *result, const char *id, const char
 	set_limited(result, change, "%s cannot be loaded: %s", library, cost);
 }
 
-size_t doctor_agent_results(const struct perch_checks *checks,
+size_t doctor_agent_results(const struct perch_checks *checks, struct perch_machine *machine,
 			    struct perch_check results[DOCTOR_AGENT_RESULTS])
 {
 	size_t nr = 0;
 
 	for (size_t i = 0; i < PERCH__NR(rights); i++)
 		check_right(checks, i, &results[nr++]);
-	check_running(&results[nr++]);
+	check_running(&results[nr++], machine);
 	check_files(&results[nr++]);
 	check_library(&results[nr++], "agent-listen", "a server (--listen)", "libmicrohttpd.so.12",
 		      "libmicrohttpd12", "profiles and metrics cannot be served");
