@@ -17,6 +17,7 @@
 #include "state.h"
 
 #define CHOICE_NS      10000000000ull /* between choices of the busiest cgroups */
+#define CARE_NS	       1000000000ull  /* between two looks at what has ended */
 #define FIRST_PAUSE_NS 8000000000ull  /* after a recording could not start anew; then doubled */
 #define MOST_PAUSE_NS  3600000000000ull
 #define SETTLE_NS      3000000000ull /* CPUs come and go one by one: until the last one did */
@@ -150,11 +151,16 @@ static void count_cgroups(struct agent *agent)
 
 static void tick(struct agent *agent)
 {
-	if (agent_now() < agent->next_slice) {
+	uint64_t now = agent_now();
+
+	if (now < agent->next_slice)
 		agent_read(agent);
+	else
+		agent_cut(agent);
+	/* profiles begin slices, too, maybe so often that none ends here */
+	if (now < agent->next_care)
 		return;
-	}
-	agent_cut(agent);
+	agent->next_care = now + CARE_NS;
 	agent_source_tidy(agent->source);
 	renew_if_needed(agent);
 	if (agent->cgroups && agent_now() - agent->chosen > CHOICE_NS) {

@@ -37,6 +37,7 @@ struct agent {
 	struct agent_unnamed unnamed;	   /* of the last one */
 	uint64_t slice;			   /* number of the open one */
 	uint64_t next_slice;		   /* ns: when the open one ends */
+	uint64_t next_care;		   /* ns: when memory and cgroups are looked at */
 	uint64_t first_memory;		   /* after the recording started, in bytes */
 	bool has_old;			   /* the recording before it has memory, too */
 	bool cpus_changed;		   /* the recording is to start anew, */

@@ -99,8 +99,17 @@ class Agent:
 
     def events(self):
         """How many events it has open."""
-        directory = f"/proc/{self.process.pid}/fd"
-        return sum("perf_event" in os.readlink(os.path.join(directory, fd)) for fd in os.listdir(directory))
+        return sum("perf_event" in target for target in self.open_files())
+
+    def open_files(self):
+        """What its descriptors are of."""
+        directory, targets = f"/proc/{self.process.pid}/fd", []
+        for fd in os.listdir(directory):
+            try:
+                targets.append(os.readlink(os.path.join(directory, fd)))
+            except OSError:
+                pass    # it was closed since
+        return targets
 
 
 def wait_for_samples(agent, nr):
