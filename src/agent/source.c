@@ -280,7 +280,8 @@ static void count_epoch(const struct agent_source *source, struct agent_source_s
 	stats->ring_bytes = agent_epoch_ring_bytes(stats->rings);
 }
 
-/* Functions of JIT compilers need much memory, and their files are open. */
+/* Counts jitdumps that no sample has; used NULL: all. Their functions need much memory, and their
+ * files are open. */
 static size_t count_unused_jitdumps(const struct perch_processes *processes, const bool *used)
 {
 	const struct perch_dso *const *dsos;
@@ -442,10 +443,8 @@ size_t agent_source_files(const struct agent_source *source, int *fds, size_t nr
 {
 	size_t found = 0;
 
-	while (found < source->held.nr && found < nr) {
+	for (; found < source->held.nr && found < nr; found++)
 		fds[found] = source->held.file[found].fd;
-		found++;
-	}
 	found += agent_epoch_files(&source->now, fds + found, nr - found);
 	return found + agent_epoch_files(&source->before, fds + found, nr - found);
 }

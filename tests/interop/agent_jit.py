@@ -59,44 +59,53 @@ def check_names(agent, nr):
     return sum(found.values())
 
 
+def check_functions(work):
+    """Returns whether the program has code for this architecture."""
+    agent = Agent("--freq", "199")
+    try:
+        wait_for_samples(agent, 1)
+        if not run_program(work):
+            skip("perch agent and JIT compilers", "the program has no code for this architecture")
+            return False
+        check_names(agent, 1)
+        for _ in range(3):
+            run_program(work)
+        before = check_names(agent, 4)
+        held = open_dumps(agent, work)
+        check(before and 0 < len(held) <= 4, "their files are open as long as samples need them", str(held))
+    finally:
+        check(agent.end()[0] == 0, "SIGTERM ends it")
+    return True
+
+
+def check_closed(work):
+    """A window of some seconds: nothing needs the files after it."""
+    agent = Agent("--freq", "199", "--history", "10s")
+    try:
+        wait_for_samples(agent, 1)
+        run_program(work)
+        # each of them ends a slice; what is to be done each second is done nevertheless
+        for _ in range(3):
+            threading.Thread(target=pull_all_the_time, args=(agent,), daemon=True).start()
+        end = now() + limit(40)
+        seen, held = 0, open_dumps(agent, work)
+        while now() < end and not (seen and not held):
+            time.sleep(0.2)
+            held = open_dumps(agent, work)
+            seen = max(seen, len(held))
+        check(seen and not held, "without samples the file is closed, though profiles are made all the time", str([seen, held]))
+    finally:
+        check(agent.end()[0] == 0, "SIGTERM ends it")
+
+
 def main():
     reason = all_cpus()
     if reason:
         skip("perch agent and JIT compilers", reason)
         return
     with tempfile.TemporaryDirectory() as work:
-        agent = Agent("--freq", "199")
-        try:
-            wait_for_samples(agent, 1)
-            if not run_program(work):
-                skip("perch agent and JIT compilers", "the program has no code for this architecture")
-                return
-            check_names(agent, 1)
-            for _ in range(3):
-                run_program(work)
-            before = check_names(agent, 4)
-            held = open_dumps(agent, work)
-            check(before and 0 < len(held) <= 4, "their files are open as long as samples need them", str(held))
-        finally:
-            check(agent.end()[0] == 0, "SIGTERM ends it")
-        # a window of some seconds: nothing needs the files after it
-        agent = Agent("--freq", "199", "--history", "10s")
-        try:
-            wait_for_samples(agent, 1)
-            run_program(work)
-            # each of them ends a slice; what is to be done each second is done nevertheless
-            pulls = [threading.Thread(target=pull_all_the_time, args=(agent,), daemon=True) for _ in range(3)]
-            for one in pulls:
-                one.start()
-            end = now() + limit(40)
-            seen = 0
-            while now() < end and not (seen and not open_dumps(agent, work)):
-                seen = max(seen, len(open_dumps(agent, work)))
-                time.sleep(0.2)
-            check(seen and not open_dumps(agent, work), "without samples the file is closed, though profiles are made all the time",
-                  str([seen, open_dumps(agent, work)]))
-        finally:
-            check(agent.end()[0] == 0, "SIGTERM ends it")
+        if check_functions(work):
+            check_closed(work)
 
 
 main()

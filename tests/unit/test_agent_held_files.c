@@ -101,7 +101,6 @@ static bool is_open(const struct fixture *fixture, size_t i)
 
 	if (fd < 0)
 		return false;
-	assert_true(fd >= 0);
 	assert_true(pread(fd, text, sizeof(text) - 1, sizeof(Elf64_Ehdr)) > 0);
 	assert_string_equal(text, fixture->dso[i].path);
 	return true;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE /* F_DUPFD_CLOEXEC */
 #include "held_files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -108,15 +108,14 @@ static uint64_t ns_of(clockid_t clock)
 	return clock_gettime(clock, &now) ? 0 : (uint64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* Reads /proc/PID/stat. Returns the values after the name, or NULL if there is no such process. */
-static const char *read_stat(unsigned pid, char *line, size_t size)
+const char *perch__process_stat(unsigned pid, char *line, size_t size)
 {
 	char path[64], *end = NULL;
 	FILE *stat;
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	stat = fopen(path, "re");
-	/* the name of the process, in parentheses, may have any characters, also ends of lines */
+	/* the name is in parentheses, and may have ends of lines, too */
 	if (stat) {
 		line[fread(line, 1, size - 1, stat)] = 0;
 		end = strrchr(line, ')');
@@ -128,7 +127,7 @@ static const char *read_stat(unsigned pid, char *line, size_t size)
 bool perch__task_runs(unsigned tid)
 {
 	char line[1024], state;
-	const char *values = read_stat(tid, line, sizeof(line));
+	const char *values = perch__process_stat(tid, line, sizeof(line));
 	unsigned flags;
 
 	return values && sscanf(values, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
@@ -139,7 +138,7 @@ uint64_t perch__process_start(unsigned pid)
 {
 	uint64_t ticks, since_boot, now = ns_of(CLOCK_REALTIME), uptime = ns_of(CLOCK_BOOTTIME);
 	char line[1024];
-	const char *values = read_stat(pid, line, sizeof(line));
+	const char *values = perch__process_stat(pid, line, sizeof(line));
 
 	if (!values || sscanf(values,
 			      " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "

@@ -4,6 +4,7 @@
 #define PERCH_BASE_RECORDED_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -14,6 +15,9 @@
 bool perch__is_file(int fd, unsigned major, unsigned minor, uint64_t inode);
 /* Returns when a process started, in ns since 1970, to 10 ms; 0 if it does not run. */
 uint64_t perch__process_start(unsigned pid);
+/* Reads /proc/PID/stat. Returns the values after the name, which may have any characters, or NULL
+ * if there is no such process. */
+const char *perch__process_stat(unsigned pid, char *line, size_t size);
 /* True if the task is there and is not about to end. */
 bool perch__task_runs(unsigned tid);
 /* Times of files and of processes are coarse. */

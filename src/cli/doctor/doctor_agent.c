@@ -118,13 +118,13 @@ static void try_maps(void *files, const char *maps)
 static bool may_read_maps(struct perch_machine *machine)
 {
 	uint64_t effective = 0;
-	struct perch_release release = { .major = 0 };
+	struct perch_release release = { .text = "" };
 
 	perch_machine_capabilities(machine, &effective, NULL);
 	perch_machine_release(machine, &release, NULL);
 	return effective & 1ull << PERCH_CAP_SYS_PTRACE ||
 	       (effective & 1ull << PERCH_CAP_PERFMON &&
-		(release.major > 6 || (release.major == 6 && release.minor >= 15)));
+		perch_release_rank(release.text) >= perch_release_rank("6.15"));
 }
 
 /* Mappings that cannot be read now are those of programs that started before the agent. */

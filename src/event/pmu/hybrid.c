@@ -89,8 +89,8 @@ static bool kernel_has_pmu_bits(struct perch__parser *parser, const struct perch
 	struct perch_release release;
 
 	return !strncmp(pmu->name, "cpu", 3) ||
-	       perch_machine_release(parser->machine, &release, NULL) || release.major > 6 ||
-	       (release.major == 6 && release.minor >= 6);
+	       perch_machine_release(parser->machine, &release, NULL) ||
+	       perch_release_rank(release.text) >= perch_release_rank("6.6");
 }
 
 /* The events of arm PMUs in sysfs that the kernel's driver uses for hardware events. */

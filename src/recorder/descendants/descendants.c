@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/kernel/recorded_process.h"
 #include "base/no_memory.h"
 #include "recorder/descendants/descendants.h"
 #include "recorder/pieces.h"
@@ -85,18 +86,17 @@ static void remove_process(struct recorder_descendants *all, size_t index)
 /* True if all threads have ended; its parent may not have waited for it. */
 static bool is_gone(const struct recorder_process *process)
 {
-	char path[32], text[1024], state;
-	const char *name_end;
+	char text[1024], state;
+	const char *values;
 	int threads;
 
 	if (kill((pid_t)process->pid, 0) < 0 && errno == ESRCH)
 		return true;
-	snprintf(path, sizeof(path), "/proc/%u/stat", process->pid);
-	if (!process->leader_ended || perch_machine_read(NULL, path, text, sizeof(text)) <= 0)
+	if (!process->leader_ended)
 		return false;
-	name_end = strrchr(text, ')');
-	return name_end &&
-	       sscanf(name_end + 1,
+	values = perch__process_stat(process->pid, text, sizeof(text));
+	return values &&
+	       sscanf(values,
 		      " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d",
 		      &state, &threads) == 2 &&
 	       state == 'Z' && threads <= 1;
